@@ -10,29 +10,32 @@ import (
 )
 
 // page is the size to which areas of an arena are rounded, so that each can be mapped on its own.
+// On Windows it is the allocation granularity, which is larger than a page.
 var page = mmap.Granularity()
 
-// arena is memory that another process can map too. It only grows, so that a client that maps it never faults. It is
-// the loader's Memory. It may be used by several goroutines.
+// arena is memory that feed and its client both map. Its file only grows: if it could shrink, a
+// client that reads a batch in the part that was cut off would die of a fault. It is the loader's
+// Allocator. Any goroutine may use it.
 type arena struct {
 	memory memory
-	views  bool // batches may be views of files, which the client maps itself
+	views  bool // fields of batches may be views of dataset files, which the client maps itself
 
+	// mu guards areas, by the address of their first byte, and size, which is the size of the file.
 	mu    sync.Mutex
 	areas map[*byte]area
 	size  int64
 }
 
-// area is a part of an arena with its own mapping.
+// area is a part of the file with a mapping of its own.
 type area struct {
-	at int64 // in the file
+	at int64 // offset in the file
 	n  int64
 }
 
-// newArena returns an arena over a file, which it closes.
+// newArena returns an arena over a file. The arena closes the file.
 func newArena(m memory) *arena { return &arena{memory: m, areas: make(map[*byte]area)} }
 
-// Alloc returns at least n > 0 zeroed bytes that start on a page, cut to n.
+// Alloc returns n > 0 zeroed bytes that start on a page. They are appended to the file.
 func (a *arena) Alloc(n int) ([]byte, error) {
 	whole := (int64(n) + page - 1) &^ (page - 1)
 	a.mu.Lock()
@@ -49,27 +52,30 @@ func (a *arena) Alloc(n int) ([]byte, error) {
 	return b[:n], nil
 }
 
-// AllowsViews reports whether fields of batches may be outside of the arena.
+// AllowsViews reports whether fields of batches may be outside of the arena, for the loader.
 func (a *arena) AllowsViews() bool { return a.views }
 
-// AllowsView reports whether a field may be b, which is outside of the arena.
+// AllowsView reports whether a field may be b, which is outside of the arena: it must be mapped
+// from a file, so that the client can map the same bytes.
 func (a *arena) AllowsView(b []byte) bool {
 	_, is := mmap.PlaceOf(b)
 	return is
 }
 
-// Free unmaps what Alloc returned. The client, which may still read it, keeps its pages.
+// Free unmaps memory of Alloc. The file keeps the pages, which the client may still read.
 func (a *arena) Free(b []byte) error {
 	_, err := a.unmap(b)
 	return err
 }
 
-// drop is Free for memory that the client has given back: its place in the file is not used again.
+// drop is Free for memory that the client does not read any more: its pages are given back to the
+// system. The place in the file stays empty.
 func (a *arena) drop(b []byte) error {
 	part, err := a.unmap(b)
 	return errors.Join(err, a.memory.discard(part.at, part.n))
 }
 
+// unmap removes the mapping that starts with b, and returns its place in the file.
 func (a *arena) unmap(b []byte) (area, error) {
 	first := unsafe.SliceData(b)
 	a.mu.Lock()
@@ -82,7 +88,7 @@ func (a *arena) unmap(b []byte) (area, error) {
 	return part, mmap.UnmapShared(unsafe.Slice(first, part.n))
 }
 
-// offset returns where in the file b is, which must be memory of Alloc.
+// offset returns the offset in the file of b, which must be memory of Alloc.
 func (a *arena) offset(b []byte) int64 {
 	at, ok := a.find(b)
 	if !ok {
@@ -91,7 +97,8 @@ func (a *arena) offset(b []byte) int64 {
 	return at
 }
 
-// find returns where in the file b is, and false if it is elsewhere.
+// find returns the offset of b in the file, or false if b is not memory of the arena. An arena has
+// few areas (the loader's slots and the desk's memory), so they are searched one by one.
 func (a *arena) find(b []byte) (int64, bool) {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	a.mu.Lock()
@@ -112,7 +119,8 @@ func (a *arena) bytes() int64 {
 	return a.size
 }
 
-// Close unmaps everything. The memory is gone when the client has unmapped it too.
+// Close unmaps everything and closes the file. The system frees the memory when the client has
+// unmapped it, too.
 func (a *arena) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -124,7 +132,9 @@ func (a *arena) Close() error {
 	return errors.Join(append(errs, a.memory.file().Close())...)
 }
 
-// align is the alignment of fields in a slot's memory: a cache line.
+// align is the alignment of fields in a slot's memory: a cache line, which suits every element type
+// and vector instruction.
 const align = 64
 
+// aligned rounds n up to a multiple of align.
 func aligned(n int) int { return (n + align - 1) &^ (align - 1) }

@@ -7,16 +7,19 @@ import (
 	"os"
 )
 
-// array says where numbers of 8 bytes are in the file that came with the hello.
+// array says where numbers of 8 bytes are in the file that came with the hello. Millions of weights
+// or record numbers would be slow as JSON and exceed maxMessage.
 type array struct {
 	At    int64 `json:"at"`
 	Count int64 `json:"count"`
 }
 
-// arrays are the numbers that came with a hello: little endian, in a file.
+// arrays is the file that came with a hello, with little-endian numbers; file is nil if none came.
 type arrays struct{ file *os.File }
 
-// read returns numbers, which of converts from their bits.
+// read returns the numbers of an array. `of` converts the 64 bits of a number. The file is the
+// client's, so the place is checked against its size, and the numbers are copied before they are
+// used.
 func read[T any](a arrays, where array, of func(uint64) T) ([]T, error) {
 	if a.file == nil {
 		return nil, fmt.Errorf("%d numbers, but no file with them came with the hello", where.Count)

@@ -13,8 +13,9 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// batchTransform is an operation on the images and labels of a batch. Which of the fields it has
-// depends on Op.
+// batchTransform is an operation on the images and labels of a whole batch. Its names are
+// torchvision's, if torchvision has the operation. Op decides which of the other members may be
+// set.
 type batchTransform struct {
 	Op         string           `json:"op"`
 	Alpha      *float64         `json:"alpha,omitempty"`       // MixUp, CutMix; nil means 1
@@ -23,12 +24,13 @@ type batchTransform struct {
 	Field      string           `json:"field,omitempty"`       // of images; "" means the only one
 	Labels     string           `json:"labels,omitempty"`      // "" means the only field of single integers
 	Transforms []batchTransform `json:"transforms,omitempty"`  // RandomChoice
-	P          []float64        `json:"p,omitempty"`           // RandomChoice: in proportion
-	MultipleOf int              `json:"multiple_of,omitempty"` // PadToLargest: of which height and width are; 0 means 1
+	P          []float64        `json:"p,omitempty"`           // RandomChoice: weights, in proportion
+	MultipleOf int              `json:"multiple_of,omitempty"` // PadToLargest: height and width are multiples of this; 0 means 1
 	Fill       float64          `json:"fill,omitempty"`        // PadToLargest, of images
 	MaskFill   *int             `json:"mask_fill,omitempty"`   // PadToLargest; nil means 255
 }
 
+// alpha returns Alpha, whose default is torchvision's.
 func (t batchTransform) alpha() float64 {
 	if t.Alpha == nil {
 		return 1
@@ -36,23 +38,25 @@ func (t batchTransform) alpha() float64 {
 	return *t.Alpha
 }
 
-// mixing describes batch transforms, with the fields that they work on.
+// mixing is the batch transforms of a session, with the fields they work on. images and labels are
+// indexes of fields; images is -1 if only labels change.
 type mixing struct {
 	images, labels int // places among the fields; images is -1 if none are mixed
 	info           transforms.Info
 	classes        int
-	choices        []batchTransform // one of which mixes each batch; may be none
+	choices        []batchTransform // one of these mixes each batch; empty if labels are only smoothed
 	p              []float64
 	smoothing      float64
-	result         string // the field of the loader that has the shares of classes
+	result         string // the field of the loader's batches with the shares of classes
 }
 
-// mixesImages reports whether batch transforms need images as floats.
+// mixesImages reports whether a batch transform needs the images, as floats, in feed.
 func (o *Options) mixesImages() bool {
 	return slices.ContainsFunc(o.BatchTransforms, func(t batchTransform) bool { return t.Op != "LabelSmoothing" })
 }
 
-// mixing returns what the batch transforms do; nil if there are none.
+// mixing resolves the batch transforms against the fields; nil if there are none besides
+// PadToLargest, which works on single fields.
 func (o *Options) mixing(fields []made) (*mixing, error) {
 	if err := o.checkPadding(fields); err != nil {
 		return nil, err
@@ -87,6 +91,7 @@ func (o *Options) mixing(fields []made) (*mixing, error) {
 	return m, nil
 }
 
+// add adds a batch transform. Smoothing twice keeps the product of the kept parts.
 func (m *mixing) add(t batchTransform, fields []made) error {
 	if t.Op == "RandomChoice" {
 		if len(t.P) != len(t.Transforms) || len(t.P) == 0 {
@@ -107,7 +112,7 @@ func (m *mixing) add(t batchTransform, fields []made) error {
 	return m.choose([]batchTransform{t}, []float64{1}, fields)
 }
 
-// choose has one of some transforms mix each batch.
+// choose makes each batch be mixed by one of ts, chosen with the weights p.
 func (m *mixing) choose(ts []batchTransform, p []float64, fields []made) error {
 	if m.choices != nil {
 		return errors.New("batches are mixed once; take one of MixUp and CutMix, or RandomChoice of both")
@@ -127,7 +132,8 @@ func (m *mixing) choose(ts []batchTransform, p []float64, fields []made) error {
 	return nil
 }
 
-// resolve finds the labels, and how many classes they have.
+// resolve finds the field of labels and the number of classes, which all batch transforms must
+// share.
 func (m *mixing) resolve(t batchTransform, fields []made) error {
 	at, err := pick(t.Labels, fields, "labels", func(f made) bool {
 		return len(f.field.Shape) == 0 && !f.field.Ragged && !f.field.DType.IsFloat() && f.field.DType != tensor.Bool
@@ -148,7 +154,7 @@ func (m *mixing) resolve(t batchTransform, fields []made) error {
 	return nil
 }
 
-// resolveImages finds the images.
+// resolveImages finds the field of images.
 func (m *mixing) resolveImages(t batchTransform, fields []made) error {
 	at, err := pick(t.Field, fields, "field", func(f made) bool { return f.image.C > 0 })
 	if err != nil {
@@ -161,7 +167,8 @@ func (m *mixing) resolveImages(t batchTransform, fields []made) error {
 	return nil
 }
 
-// pick returns the field of that name, or the only one that suits.
+// pick returns the field called name or, if name is "", the only field that suits. what names the
+// option in errors.
 func pick(name string, fields []made, what string, suits func(made) bool) (int, error) {
 	var names []string
 	found := -1
@@ -180,6 +187,7 @@ func pick(name string, fields []made, what string, suits func(made) bool) (int, 
 	return 0, fmt.Errorf("%d fields could be meant (%v); give %s", len(names), names, what)
 }
 
+// sumOf returns the sum of p.
 func sumOf(p []float64) (sum float64) {
 	for _, x := range p {
 		sum += x
@@ -187,7 +195,8 @@ func sumOf(p []float64) (sum float64) {
 	return sum
 }
 
-// collate returns the Collate that does it.
+// collate returns the loader's Collate that mixes batches. Labels become a new field of float32
+// shares, one per class, because a mixed image belongs to two classes.
 func (m *mixing) collate(fields []made) loader.Collate {
 	c := loader.Collate{
 		Adds:   []tensor.Spec{{Name: m.result, DType: tensor.Float32, Shape: tensor.Shape{m.classes}}},
@@ -200,7 +209,8 @@ func (m *mixing) collate(fields []made) loader.Collate {
 	return c
 }
 
-// id says all that the result depends on.
+// id identifies everything on which the result depends, so that a State of other batch transforms
+// is refused.
 func (m *mixing) id(fields []made) string {
 	choices, err := json.Marshal(m.choices)
 	if err != nil { // they were read from JSON
@@ -213,7 +223,8 @@ func (m *mixing) id(fields []made) string {
 	return fmt.Sprintf("%s %v %v %d %q %q", choices, m.p, m.smoothing, m.classes, images, fields[m.labels].field.Name)
 }
 
-// worker returns the function of one goroutine.
+// worker returns the function of one of the loader's goroutines, with buffers of its own. All
+// random choices come from the batch's Rand, so they do not depend on the goroutine.
 func (m *mixing) worker(fields []made) loader.CollateFunc {
 	var mixers []func(*transforms.Batch, *transforms.Rand) error
 	for _, t := range m.choices {
@@ -254,7 +265,7 @@ func (m *mixing) worker(fields []made) loader.CollateFunc {
 	}
 }
 
-// draw returns which of the choices mixes a batch.
+// draw chooses one of the choices.
 func (m *mixing) draw(rnd *transforms.Rand) int {
 	if len(m.p) == 1 {
 		return 0
@@ -269,7 +280,9 @@ func (m *mixing) draw(rnd *transforms.Rand) int {
 	return len(m.p) - 1
 }
 
-// smooth spreads a part of the shares over all classes.
+// smooth spreads the part `smoothing` of each record's shares evenly over all classes. The explicit
+// conversion keeps the compiler from fusing multiplication and addition, which would round
+// differently on other CPUs.
 func (m *mixing) smooth(y []float32) {
 	if m.smoothing == 0 {
 		return
@@ -280,7 +293,7 @@ func (m *mixing) smooth(y []float32) {
 	}
 }
 
-// labelField returns the field of labels as batches have it.
+// labelField returns the field of labels as the client sees it: shares under the old name.
 func (m *mixing) labelField(f store.Field) store.Field {
 	return store.NewField(f.Name, tensor.Float32, m.classes)
 }

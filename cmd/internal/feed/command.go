@@ -71,7 +71,8 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// check takes the arguments, and says all that is wrong with them.
+// check takes the arguments, or returns everything that is wrong with them. Exactly one of
+// --records, --socket and --fd says whom feed serves.
 func (c *command) check(args []string) error {
 	if c.version {
 		return nil
@@ -101,6 +102,7 @@ func (c *command) check(args []string) error {
 	return cli.Usage(problems...)
 }
 
+// run serves the clients of a socket, or the client that has started this process.
 func (c *command) run(ctx context.Context, p *cli.Progress) error {
 	if c.socket != "" {
 		return c.listen(ctx, p)

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// concat returns the records of several datasets as one Source, and their fields.
+// concat joins the records of several datasets into one Source, and returns their common fields.
 func concat(paths []string, datasets []*dataset) (loader.Source, []store.Field, error) {
 	sources, fields := make([]loader.Source, len(datasets)), make([][]store.Field, len(datasets))
 	for i, ds := range datasets {

@@ -12,28 +12,35 @@ import (
 	"github.com/penstock/penstock/loader/combine"
 )
 
-// desk holds the client's slots, each with a batch or free. In addition to the batch, which
-// is in the loader's buffers, a slot has memory for copies: the numbers of the records,
-// their mask, and the whole batch if the loader could not write to the arena.
+// desk holds the client's slots. A slot is free or has a batch, which the client may read until it
+// gives the slot back; so the number of slots is the backpressure of a session.
+//
+// If direct is set, a batch's fields are in the loader's buffers, which are in the arena. In
+// addition, each slot has memory for what is not there: the numbers of the records, their mask, and
+// copies of fields.
+//
+// One goroutine calls put and keep; another may call release and check.
 type desk struct {
 	arena  *arena
 	fields []served
 	packed *combine.Packed // nil if records are not packed
-	direct bool            // fields are in the loader's buffers, and those in the arena or in files
-	files  *files          // nil if fields are in none
+	direct bool            // fields are in the loader's buffers, which are in the arena or in files
+	files  *files          // nil if no field may be in a file
 	memory [][]byte
-	ends   []int32 // of packed records; for put alone
-	last   batch   // that put returned; for put alone
+	ends   []int32 // of packed records; used by put only
+	last   batch   // the result of put; used by put only
 
 	free chan int
 
+	// mu guards held and used.
 	mu   sync.Mutex
 	held []loader.Batch // by slot
 	used []bool
 }
 
-// newDesk returns a desk. If batches have one size, it allocates the memory for copies from the start: a client that
-// page-locks memory does so once.
+// newDesk returns a desk with free slots. If batches have one size, all memory for copies is
+// allocated at once: a client that page-locks the memory for a GPU, which is slow, then does it
+// only once.
 func newDesk(a *arena, s *subject, direct bool, slots, records int) (*desk, error) {
 	d := &desk{
 		arena: a, fields: s.fields, packed: s.packed, direct: direct, memory: make([][]byte, slots),
@@ -54,8 +61,11 @@ func newDesk(a *arena, s *subject, direct bool, slots, records int) (*desk, erro
 // countsBytes returns the bytes of the numbers and the mask of a batch.
 func countsBytes(records int) int { return aligned(8*records) + aligned(records) }
 
-// put keeps a batch in a free slot, and says where it is, until the next put. Next is the position after it. One
-// goroutine calls it.
+// put keeps a batch in a free slot and returns where its parts are; the result is valid until the
+// next put. next is the position after the batch. One goroutine calls put.
+//
+// Fields that the client can reach are not copied. First the size of all copies is added up, so
+// that the slot's memory grows before anything is written to it.
 func (d *desk) put(slot int, b loader.Batch, next loader.State) (*batch, error) {
 	if d.direct {
 		if err := b.Keep(); err != nil {
@@ -100,10 +110,10 @@ func (d *desk) put(slot int, b loader.Batch, next loader.State) (*batch, error) 
 	return out, nil
 }
 
-// elsewhere is where a field is that has to be copied.
+// elsewhere is the place of a field that has to be copied.
 const elsewhere = -1
 
-// find says where a field of a batch is for the client, and returns false if it has to be copied.
+// find returns where the client finds a field without a copy, or false if it has to be copied.
 func (d *desk) find(i int, f served, b loader.Batch) (place, bool, error) {
 	if !d.direct {
 		return place{At: elsewhere}, false, nil
@@ -120,7 +130,7 @@ func (d *desk) find(i int, f served, b loader.Batch) (place, bool, error) {
 	return place{At: elsewhere}, false, nil
 }
 
-// copied returns how many bytes the copy of a field takes.
+// copied returns the bytes that the copy of a field takes.
 func copied(f served, b loader.Batch) int {
 	n := aligned(len(b.Field(f.source).Bytes()))
 	if f.Ragged {
@@ -129,7 +139,7 @@ func copied(f served, b loader.Batch) int {
 	return n
 }
 
-// copy copies a field of a batch, and says where it is.
+// copy copies a field of a batch into the slot's memory.
 func (d *desk) copy(w *areaWriter, f served, b loader.Batch) place {
 	v := b.Field(f.source)
 	var shape []int
@@ -142,8 +152,9 @@ func (d *desk) copy(w *areaWriter, f served, b loader.Batch) place {
 	return place{At: w.put(v.Bytes()), Shape: shape}
 }
 
-// writer returns the memory of a slot, which has at least need bytes. Memory that grows
-// gets half as much again, so that it seldom grows: a client that has page-locked dropped memory keeps its pages.
+// writer returns the memory of a slot with at least need bytes. Memory that has to grow gets half
+// as much again as is needed, so that it seldom grows: a client that has page-locked memory keeps
+// the pages of dropped memory until it ends.
 func (d *desk) writer(slot, need int) (*areaWriter, error) {
 	if old := d.memory[slot]; need > len(old) {
 		if old != nil {
@@ -161,7 +172,7 @@ func (d *desk) writer(slot, need int) (*areaWriter, error) {
 	return &areaWriter{memory: d.memory[slot], first: d.arena.offset(d.memory[slot])}, nil
 }
 
-// release takes batches back.
+// release takes the batches of slots back and frees the slots.
 func (d *desk) release(slots []int) error {
 	for _, slot := range slots {
 		b, err := d.take(slot)
@@ -174,7 +185,7 @@ func (d *desk) release(slots []int) error {
 	return nil
 }
 
-// check reports slots that the client says it holds, and that do not exist.
+// check returns an error if the client claims to hold a slot that does not exist.
 func (d *desk) check(held []int) error {
 	for _, slot := range held {
 		if slot < 0 || slot >= len(d.used) {
@@ -184,7 +195,8 @@ func (d *desk) check(held []int) error {
 	return nil
 }
 
-// keep takes all batches back but those in the slots that the client holds. No batch is put meanwhile.
+// keep frees all slots except those that the client still holds after a restart. It must not run
+// beside put.
 func (d *desk) keep(held []int) {
 	for slot := range d.used {
 		if slices.Contains(held, slot) {
@@ -197,6 +209,7 @@ func (d *desk) keep(held []int) {
 	}
 }
 
+// take removes the batch from a slot. A slot without a batch is an error of the client.
 func (d *desk) take(slot int) (loader.Batch, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -208,7 +221,7 @@ func (d *desk) take(slot int) (loader.Batch, error) {
 	return b, nil
 }
 
-// Close ends all batches that the client has, and unmaps the memory of the slots.
+// Close releases all batches, and unmaps the memory of the slots.
 func (d *desk) Close() error {
 	var errs []error
 	for slot, used := range d.used {
@@ -222,21 +235,21 @@ func (d *desk) Close() error {
 	return errors.Join(errs...)
 }
 
-// areaWriter copies things to memory, one after the other.
+// areaWriter copies data into memory, one piece after the other, each aligned.
 type areaWriter struct {
 	memory []byte
-	first  int64 // where memory starts in the arena
+	first  int64 // offset of memory in the arena
 	at     int
 }
 
-// put copies data, and returns where in the arena.
+// put copies data, and returns its offset in the arena.
 func (w *areaWriter) put(data []byte) int64 {
 	at := w.at
 	w.at += aligned(copy(w.memory[at:at+len(data)], data))
 	return w.first + int64(at)
 }
 
-// putIndices copies numbers of records, as int64.
+// putIndices copies record numbers as int64, and returns their offset in the arena.
 func (w *areaWriter) putIndices(indices []int) int64 {
 	at := w.at
 	for i, index := range indices {
@@ -246,7 +259,7 @@ func (w *areaWriter) putIndices(indices []int) int64 {
 	return w.first + int64(at)
 }
 
-// bytesOf returns the memory of a slice.
+// bytesOf returns the memory of a slice as bytes, without a copy.
 func bytesOf[T int64 | int32 | bool](s []T) []byte {
 	var one T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(one)))

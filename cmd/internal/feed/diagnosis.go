@@ -7,7 +7,9 @@ import (
 	"github.com/penstock/penstock/loader/bottleneck"
 )
 
-// diagnosis returns what limits a client's loop, with the names that Python has for options.
+// diagnosis says what limits a client's loop, in the names of Python's options. If the loop looks
+// bound by training, it may still be bound by taking tiny batches, which is work of the client; so
+// the times are judged a second time as if all of it were waiting.
 func diagnosis(s loader.Stats, workers int) string {
 	names := pythonNames(workers)
 	d := s.DiagnoseFor(names)
@@ -20,7 +22,8 @@ func diagnosis(s loader.Stats, workers int) string {
 	return d.Text
 }
 
-// pythonNames words advice in the parameters of penstock.DataLoader. workers is the num_workers that the user passed.
+// pythonNames words advice in the parameters of penstock.DataLoader. workers is the user's
+// num_workers.
 func pythonNames(workers int) bottleneck.Names {
 	return bottleneck.Names{
 		Workers:   func(n int) string { return fmt.Sprintf("num_workers=%d", n) },
@@ -34,7 +37,8 @@ func pythonNames(workers int) bottleneck.Names {
 	}
 }
 
-// prefetchFactor returns the parameter with which a client has that many slots, or as many as there can be.
+// prefetchFactor returns the prefetch_factor that gives the client this many slots, or as many as
+// there may be: Python asks for num_workers * prefetch_factor + 2 slots.
 func prefetchFactor(slots, workers int) int {
 	return max(1, (min(slots, maxSlots)-2)/max(1, workers))
 }

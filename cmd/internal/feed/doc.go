@@ -1,17 +1,24 @@
-// Package feed is the command feed: package loader in a separate process, which hands
-// batches to a training process through memory that both map.
+// Package feed has the command feed, which runs package loader in a process of its own and hands
+// batches to a training process through memory that both map. Nothing is pickled, and batches of
+// fixed size are not copied on their way. The protocol is specified in docs/feed.md; the client is
+// Python's penstock.DataLoader.
 //
-// The memory is one file without a name, which is gone when both processes are. How they share it is a [transport]: on
-// Linux feed makes an anonymous file (memfd) and passes its descriptor over a unix socket; on all systems a client can
-// make a file in its temporary folder and start feed, which inherits it. Over the socket go small messages: which slot
-// holds the next batch and where its fields are, and which slots are free again. Nothing is pickled, and no byte of a
-// batch is copied on its way. The protocol is in docs/feed.md; the client is Python's penstock.DataLoader.
+//	transport   how the two processes share memory and messages: native (Linux) or portable
+//	arena       the shared memory: a file that both processes map and that only grows
+//	session     one client, from its hello to its end
+//	subject     what a client asked for: datasets, order, filters, transforms of each field
+//	desk        slots with the batches that the client holds, which limit how far feed runs ahead
+//	positions   the fast way of a batch: numbers in the shared memory in place of messages
+//	functions   Python functions in a pipeline, called in worker processes (package external)
+//	records     --records: single records for penstock.open, over stdin and stdout
 //
-// A client says first what it wants (Options: datasets' fields, sampler, transforms, batches), and
-// then where batches are to begin; it may start over at any time.
+// A batch goes this way. The client's hello has Options. The subject opens the datasets and makes
+// loader options; the loader fills buffers that are in the arena. For each batch, the session waits
+// for a free slot, the desk notes where each field is (and copies fields of variable length, whose
+// sizes are not known before), and the client is told by a message or by positions. When the client
+// gives a slot back, the loader's buffer is free again. A start message seeks to another position
+// at any time; the client drops earlier batches.
 //
-// A session serves one client. Its loader writes batches straight to the shared memory; a
-// dataset that has fields of variable length is copied there once, as the length of its
-// batches is not known beforehand. A client that has as many batches as it asked for gets
-// the next one when it gives one back.
+// The native transport passes the descriptor of an anonymous file (memfd) over a unix socket. With
+// the portable transport, the client makes a temporary file and starts feed, which inherits it.
 package feed

@@ -6,17 +6,18 @@ import (
 	"github.com/penstock/penstock/internal/sys/mmap"
 )
 
-// passer is a [transport] that can pass descriptors to the client at any time.
+// passer is a [transport] that can pass descriptors to the client at any time, not only with the
+// welcome.
 type passer interface {
-	// pass sends a message, and the descriptor of f with it.
+	// pass sends a message together with the descriptor of f.
 	pass(message []byte, f *os.File) error
 }
 
-// files are the files of datasets that fields of batches are views of. The client maps them itself, so such a field is
-// copied nowhere. One goroutine uses them.
+// files are the files of datasets of which fields of batches are views. The client maps these files
+// itself, so such a field is not copied anywhere. One goroutine uses files.
 type files struct {
 	pass   func(number int, path string, f *os.File) error
-	number int          // of the file that was passed last
+	number int          // of the last file that was passed
 	fields []passedFile // by field
 }
 
@@ -26,16 +27,18 @@ type passedFile struct {
 	place  mmap.Place
 }
 
+// newFiles returns files for a number of fields. pass sends a file under a number.
 func newFiles(fields int, pass func(number int, path string, f *os.File) error) *files {
 	return &files{pass: pass, fields: make([]passedFile, fields)}
 }
 
-// forget makes each file be passed again when it is next needed: the client may have missed what was passed before a
-// start.
+// forget makes each file be passed again when it is next needed. It is called at a start, since the
+// client may have missed what was passed before.
 func (fs *files) forget() { clear(fs.fields) }
 
-// place returns where a field is in a file, which it passes if the field was not in the same one before. It returns
-// false if the bytes are in no file, or in one that is not at its path any more.
+// place returns where in a file a field is, and passes the file unless it is the field's last one.
+// It returns false if the bytes are not of a mapped file, or if the file at that path is another
+// one by now; then the field is copied.
 func (fs *files) place(field int, b []byte) (place, bool, error) {
 	at, is := mmap.PlaceOf(b)
 	if !is {

@@ -9,7 +9,8 @@ import (
 	"github.com/penstock/penstock/loader/expr"
 )
 
-// keep returns the records for which the expression holds; nil if there is none.
+// keep returns the records for which the expression Where holds, or nil without an expression. An
+// empty selection is an error, since an epoch without batches would look like a hang.
 func (o *Options) keep(ctx context.Context, src loader.Source) ([]int, error) {
 	if o.Where == "" {
 		return nil, nil

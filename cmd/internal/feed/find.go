@@ -12,33 +12,34 @@ import (
 	"github.com/penstock/penstock/loader/views"
 )
 
-// finding asks for the records of a view for which an expression holds.
+// finding is a request of --records for the records of a view for which an expression holds.
 type finding struct {
 	View  view   `json:"view"`
 	Where string `json:"where"`
 }
 
-// foundRecords answers finding: one bit for each record, record i is bit i%8 of byte i/8.
+// foundRecords answers finding by a bit for each record: record i is bit i%8 of byte i/8.
 type foundRecords struct {
 	Bits []byte `json:"bits"`
 }
 
-// joining asks which records of two views belong together.
+// joining is a request of --records for the records of two views that belong together.
 type joining struct {
 	Views [2]view      `json:"views"`
 	Match combine.Join `json:"match"`
 }
 
-// matched answers joining with a combine.Matches, whose numbers have 64 bits.
+// matched answers joining by a combine.Matches, whose numbers are int64, little endian.
 type matched struct {
 	Of    []byte `json:"of"`
 	Left  []byte `json:"left"`
 	Right []byte `json:"right"`
 }
 
-// splitting asks for the ranges of the parts of an axis, or of the records of a view by their groups.
+// splitting is a request for the ranges of the parts of an axis of Length, or of the records of a
+// view by the values of a field Group.
 type splitting struct {
-	View   *view     `json:"view,omitempty"` // with Group
+	View   *view     `json:"view,omitempty"` // given together with Group
 	Group  string    `json:"group,omitempty"`
 	Length int       `json:"length,omitempty"` // of the axis
 	Shares []float64 `json:"shares"`
@@ -52,7 +53,8 @@ type ranged struct {
 	Ranges [][][2]int `json:"ranges"`
 }
 
-// readView returns the view in a file. It first checks the file's size and the sizes of all files that it names.
+// readView returns the view in a file. The sizes of the file and of all files that it names are
+// checked first.
 func readView(path string) (any, error) {
 	n, err := views.Read(path)
 	if err != nil {
@@ -66,7 +68,7 @@ func readView(path string) (any, error) {
 	}{n}, nil
 }
 
-// open opens a view that a request has.
+// open opens the view of a request. The caller closes it.
 func (v *view) open(ctx context.Context, cache *datasetarg.Cache) (*views.Dataset, error) {
 	if v.err != nil {
 		return nil, v.err
@@ -74,6 +76,8 @@ func (v *view) open(ctx context.Context, cache *datasetarg.Cache) (*views.Datase
 	return cache.View(ctx, v.node, datasetarg.Options{})
 }
 
+// answer finds the records. The expression is parsed before the datasets are opened, which may take
+// long.
 func (f *finding) answer(ctx context.Context, cache *datasetarg.Cache) (any, error) {
 	where, err := expr.Parse(f.Where)
 	if err != nil {
@@ -97,6 +101,7 @@ func (f *finding) answer(ctx context.Context, cache *datasetarg.Cache) (any, err
 	return found, errors.Join(err, ds.Close())
 }
 
+// answer joins the views.
 func (j *joining) answer(ctx context.Context, cache *datasetarg.Cache) (_ any, err error) {
 	var sides [2]*views.Dataset
 	for k := range sides {
@@ -112,6 +117,7 @@ func (j *joining) answer(ctx context.Context, cache *datasetarg.Cache) (_ any, e
 	return matched{numbersOf(found.Of), numbersOf(found.Left), numbersOf(found.Right)}, nil
 }
 
+// numbersOf returns numbers as int64, little endian.
 func numbersOf(list []int) []byte {
 	out := make([]byte, 0, 8*len(list))
 	for _, n := range list {
@@ -120,6 +126,7 @@ func numbersOf(list []int) []byte {
 	return out
 }
 
+// answer computes the ranges.
 func (s *splitting) answer(ctx context.Context, cache *datasetarg.Cache) (any, error) {
 	splits := combine.Splits{Shares: s.Shares, Block: s.Block, Gap: s.Gap, Seed: s.Seed}
 	if s.View == nil {

@@ -20,7 +20,7 @@ import (
 // functionOp is the "op" of an entry of a pipeline that is a function of the client.
 const functionOp = "Function"
 
-// functionEntry is such an entry.
+// functionEntry is an entry of a pipeline that stands for a function of the client.
 type functionEntry struct {
 	Op       string `json:"op"`
 	Function int    `json:"function"` // its number; a client numbers its functions 0, 1, ...
@@ -34,9 +34,9 @@ type functionEntry struct {
 	} `json:"output"` // what it makes; null to find that by a record
 }
 
-// functions holds the client's functions and where to find the values that they return.
+// functions holds the client's functions, and what is needed to find out which values they return.
 type functions struct {
-	pool   *external.Pool // nil if there are no workers
+	pool   *external.Pool // nil if there are no worker processes
 	batch  int            // records of a batch
 	sample func(field store.Field, try func(src []byte, r loader.Record) (enough bool, err error)) error
 	name   func(record int) string
@@ -44,23 +44,25 @@ type functions struct {
 	rows   rowsError
 }
 
-// rowsError is the error of fields, by name, whose function makes any number of rows.
+// rowsError lists the fields whose function makes any number of rows. Batches of the loader cannot
+// have such a field; Python then calls the function itself, with whole records.
 type rowsError []string
 
-// Error says what is to be done in place.
+// Error says how to give the function instead.
 func (e rowsError) Error() string {
 	return fmt.Sprintf("the function of %q makes any number of rows, or text, and batches of the engine have one shape: "+
 		"call it with whole records", []string(e))
 }
 
-// functionStats counts the work of one field's functions.
+// functionStats counts the work of the functions of one field.
 type functionStats struct {
 	field     string
 	functions []string
 	of        *external.Stats
 }
 
-// functionNames returns the names of a client's functions, by number.
+// functionNames returns the names of the client's functions by their numbers, which must be 0, 1,
+// ...
 func (o *Options) functionNames() ([]string, error) {
 	found := make(map[int]string)
 	for _, recipe := range o.Transforms {
@@ -84,13 +86,13 @@ func (o *Options) functionNames() ([]string, error) {
 	return names, nil
 }
 
-// recipePart is a pipeline up to a function, or after the last one.
+// recipePart is the engine's steps of a pipeline up to the next function, or up to the end.
 type recipePart struct {
 	engine   []json.RawMessage
-	function *functionEntry // that follows; nil at the end
+	function *functionEntry // the function after the steps; nil at the end
 }
 
-// splitRecipe returns the parts of a recipe; one if it has no function.
+// splitRecipe cuts a pipeline at its functions. A pipeline of n functions has n+1 parts.
 func splitRecipe(recipe json.RawMessage) ([]recipePart, error) {
 	var entries []json.RawMessage
 	if err := json.Unmarshal(recipe, &entries); err != nil {
@@ -115,7 +117,7 @@ func splitRecipe(recipe json.RawMessage) ([]recipePart, error) {
 	return parts, nil
 }
 
-// recipe returns the engine's steps as a pipeline.
+// recipe returns the engine's steps as a pipeline in JSON.
 func (p recipePart) recipe() json.RawMessage {
 	text, err := json.Marshal(p.engine)
 	if err != nil {
@@ -124,7 +126,11 @@ func (p recipePart) recipe() json.RawMessage {
 	return text
 }
 
-// makeField returns the Transform of a field whose pipeline has functions.
+// makeField returns the transformed field of a pipeline with functions. The result is an
+// external.Chain: the steps before the first function run in the loader's goroutines, each function
+// runs in a worker process, and the steps after it again in the loader's goroutines. If asBytes is
+// set and the last steps only convert bytes to floats, they are left to the client, which receives
+// a quarter of the bytes.
 func (fs *functions) makeField(f store.Field, parts []recipePart, asBytes bool) (made, error) {
 	if fs == nil || fs.pool == nil {
 		return made{field: f},
@@ -176,7 +182,7 @@ func (fs *functions) makeField(f store.Field, parts []recipePart, asBytes bool) 
 	return m, nil
 }
 
-// headOf returns the steps of stored records before the first function.
+// headOf returns the steps before the first function, on stored records.
 func headOf(f store.Field, p recipePart) (external.Head, error) {
 	switch {
 	case p.function.Stored && len(p.engine) > 0:
@@ -202,7 +208,9 @@ func headOf(f store.Field, p recipePart) (external.Head, error) {
 	return external.Made{Transform: t}, nil
 }
 
-// find settles what each function of a chain makes, and what follows it.
+// find settles the type and shape of what each function returns. If the recipe does not say so, the
+// functions are called with up to mostSamples records. A function whose results differ in the
+// number of rows from record to record is added to fs.rows.
 func (fs *functions) find(chain *external.Chain, f store.Field, parts []recipePart) error {
 	in, err := chain.Head.Output(f.Spec)
 	if err != nil {
@@ -246,7 +254,8 @@ func (fs *functions) find(chain *external.Chain, f store.Field, parts []recipePa
 	return nil
 }
 
-// try has each function of a chain called with one record, which settles what it makes.
+// try calls each function of a chain with one record, and sets the outputs of the chain by the
+// results.
 func (fs *functions) try(chain *external.Chain, f store.Field, parts []recipePart, in tensor.Spec, src []byte,
 	r loader.Record) (err error) {
 	bytes, shape, err := fs.pool.Sample(chain.Head, f.Spec, src, r)
@@ -277,8 +286,8 @@ func (fs *functions) try(chain *external.Chain, f store.Field, parts []recipePar
 	})
 }
 
-// settle makes the calls of a chain, whose first function takes in. Probe sets the Out of those that have no output in
-// the recipe.
+// settle fills in the calls of a chain; in is the input of the first function. probe sets the Out
+// of a call whose output is not in the recipe.
 func (fs *functions) settle(chain *external.Chain, in tensor.Spec, parts []recipePart,
 	probe func(*external.Call, *functionEntry) error) error {
 	for i, p := range parts[:len(parts)-1] {
@@ -307,7 +316,8 @@ func (fs *functions) settle(chain *external.Chain, in tensor.Spec, parts []recip
 	return nil
 }
 
-// afterOf returns what the engine does with what a function makes: with pixels of bytes or of floats, or with numbers.
+// afterOf returns the transform for the steps after a function, by what the function returns:
+// pixels as bytes, pixels as floats, or numbers.
 func afterOf(in tensor.Spec, p recipePart) (loader.Transform, error) {
 	if len(p.engine) == 0 {
 		return nil, nil
@@ -330,19 +340,20 @@ func afterOf(in tensor.Spec, p recipePart) (loader.Transform, error) {
 	return f, nil
 }
 
-// Function stands for a function of the client where geometry is checked: it may move every pixel.
+// Function stands for a function of the client in checks of geometry. It is no transform that can
+// be built: a function may move every pixel, so fields that lie on the image cannot follow.
 type Function struct{ name string }
 
-// Build fails, as nothing but a worker can call the function.
+// Build fails, since only a worker process can call the function.
 func (f Function) Build(*transforms.Plan) error { return errors.New("is a function of the client") }
 
-// Randomized does nothing.
+// Randomized makes a pipeline with a Function count as random.
 func (f Function) Randomized() {}
 
 // OpName returns the function's name.
 func (f Function) OpName() string { return f.name }
 
-// geometryOf returns a pipeline with functions as far as geometry goes.
+// geometryOf returns a pipeline for checks of geometry, in which functions are Function values.
 func geometryOf(parts []recipePart) *transforms.Pipeline {
 	var steps []transforms.Transform
 	for _, p := range parts {
@@ -360,24 +371,25 @@ func geometryOf(parts []recipePart) *transforms.Pipeline {
 	return all
 }
 
-// shared is the arena that workers of functions and this process write records to.
+// shared is the arena to which the worker processes and this process write records, as an
+// external.Places.
 type shared struct{ *arena }
 
-// Find returns where b is, and false if it is elsewhere.
+// Find returns the offset of b in the arena, or false if b is elsewhere.
 func (s shared) Find(b []byte) (int64, bool) { return s.find(b) }
 
-// Free gives the pages back, too.
+// Free unmaps b and gives its pages back to the system.
 func (s shared) Free(b []byte) error { return s.drop(b) }
 
-// raised is an exception of a function.
+// raised tells the client which exception of its function ended the batches.
 type raised struct {
 	Type   string `json:"type"`
-	Worker int    `json:"worker"` // that raised it or, if Ended, that is no more
+	Worker int    `json:"worker"` // the worker that raised it or, if Ended, that has ended
 	Ended  bool   `json:"ended,omitempty"`
 }
 
-// raisedBy returns the exception of a function, or the end of a worker, that is the reason of an error; nil if there is
-// none.
+// raisedBy returns the exception of a function, or the end of a worker, that caused an error; nil
+// if neither did.
 func raisedBy(err error) *raised {
 	var e *external.Exception
 	var ended *external.Ended
@@ -404,6 +416,7 @@ type functionReport struct {
 	Waited    int64    `json:"waited"`   // of the loader's goroutines, for workers
 }
 
+// reportsOf returns the counts in the form of the protocol.
 func reportsOf(list []functionStats) (out []functionReport) {
 	for _, f := range list {
 		out = append(out, functionReport{
@@ -415,7 +428,8 @@ func reportsOf(list []functionStats) (out []functionReport) {
 	return out
 }
 
-// sizeOf returns the size of the first image file of a field.
+// sizeOf returns the size of the first image file of a field. A pipeline that keeps sizes is then
+// allowed for files of this size only.
 func (fs *functions) sizeOf(f store.Field) (size *loader.SameSize, err error) {
 	err = fs.sample(f, func(src []byte, r loader.Record) (bool, error) {
 		file, err := imagefile.Parse(src)

@@ -9,18 +9,19 @@ import (
 	"slices"
 )
 
-// inherited are the numbers of what the client has opened: descriptors, or handles on Windows.
+// inherited has the numbers of what the client opened before it started feed: file descriptors, or
+// handles on Windows.
 type inherited struct {
 	fd    int            // of the connection
-	files map[string]int // by what they are for: memory, arrays
+	files map[string]int // by purpose: memory, arrays
 
-	functions []int // a file, and a socket to each worker of functions
+	functions []int // a file of shared memory, and a socket to each worker process
 }
 
-// fileNames are those that files may have.
+// fileNames lists the purposes that files may have.
 var fileNames = []string{"arrays", "memory"}
 
-// check reports what cannot be.
+// check returns what is wrong with the numbers, a sentence each.
 func (i inherited) check() []string {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(i.files)) {
@@ -37,7 +38,7 @@ func (i inherited) check() []string {
 	return problems
 }
 
-// workers returns the workers of the client's functions; nil if there are none.
+// workers returns the worker processes of the client's functions; nil if there are none.
 func (i inherited) workers() (*functionWorkers, error) {
 	if len(i.functions) == 0 {
 		return nil, nil
@@ -62,7 +63,7 @@ func (i inherited) workers() (*functionWorkers, error) {
 	return w, nil
 }
 
-// open returns the transport: portable if there is memory, else native.
+// open returns the transport: portable if the client passes a file of memory, otherwise native.
 func (i inherited) open() (transport, error) {
 	conn, err := openConnection(i.fd)
 	if err != nil {
@@ -80,7 +81,8 @@ func (i inherited) open() (transport, error) {
 	return t, nil
 }
 
-// openConnection returns the socket that the process was started with.
+// openConnection returns the socket on a descriptor. net.FileConn duplicates the descriptor, so f
+// is closed.
 func openConnection(fd int) (connection, error) {
 	closeOnExec(fd)
 	f := os.NewFile(uintptr(fd), "socket")
@@ -98,6 +100,7 @@ func openConnection(fd int) (connection, error) {
 	return nil, errors.Join(fmt.Errorf("--fd %d: not a stream socket", fd), conn.Close())
 }
 
+// portable returns the portable transport with the inherited files.
 func (i inherited) portable(conn connection) (transport, error) {
 	p := &portable{conn: conn}
 	var err error
@@ -112,6 +115,7 @@ func (i inherited) portable(conn connection) (transport, error) {
 	return p, nil
 }
 
+// openFile returns the inherited file with a purpose, which must be a regular file.
 func (i inherited) openFile(name string) (*os.File, error) {
 	n := i.files[name]
 	closeOnExec(n)

@@ -13,15 +13,17 @@ import (
 	"github.com/penstock/penstock/internal/sys/usage"
 )
 
-// gone are the errors of a connection whose other end has ended.
+// gone lists the errors of a connection whose other end has closed.
 var gone = []error{syscall.EPIPE, syscall.ECONNRESET}
 
-// closeOnExec keeps a descriptor from programs that feed starts.
+// closeOnExec keeps a descriptor from programs that feed starts: an inherited copy of the
+// connection would keep it open after feed has ended.
 func closeOnExec(fd int) { unix.CloseOnExec(fd) }
 
-// watchParent calls ended when the process that has started this one is gone: then another one is its parent. A parent
-// in another PID namespace cannot be watched. The time of the parent and its other children is of training, not of
-// other programs.
+// watchParent calls ended when the process that started this one has ended, which shows by another
+// parent. It looks twice a second. A parent in another PID namespace (number 0) cannot be watched.
+// usage.Join counts the CPU time of the parent and its children as training, not as other programs'
+// work.
 func watchParent(ctx context.Context, ended func(error)) bool {
 	const interval = 500 * time.Millisecond
 	parent := os.Getppid()

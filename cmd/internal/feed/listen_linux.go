@@ -15,7 +15,8 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// listen serves every client that connects, until ctx is done.
+// listen serves every client that connects, until ctx is done. The datasets are opened once before,
+// so that a wrong path is reported to whoever starts feed and not to the first client.
 func (c *command) listen(ctx context.Context, p *cli.Progress) error {
 	// so that a wrong path is reported here, not to the first client
 	s, err := newSubject(ctx, &c.cache, c.datasets, &Options{BatchSize: 1}, nil, nil)
@@ -37,7 +38,8 @@ func (c *command) listen(ctx context.Context, p *cli.Progress) error {
 	return c.accept(ctx, l, p)
 }
 
-// listenAlone listens at a path that only this user may connect to.
+// listenAlone listens on a socket to which only this user may connect. The umask is set while the
+// socket is made: a chmod afterwards would leave a moment in which others could connect.
 func listenAlone(path string) (*net.UnixListener, error) {
 	old := unix.Umask(0o177)
 	defer unix.Umask(old)
@@ -51,14 +53,15 @@ func listenAlone(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// acceptor is a listener.
+// acceptor is a listener; tests have one that fails.
 type acceptor interface {
 	AcceptUnix() (*net.UnixConn, error)
 	Close() error
 }
 
-// accept starts a session for each client, and waits for all of them at the end. While the system has no descriptor or
-// memory for another client, it is asked again.
+// accept starts a session for each client, and waits for all sessions at the end. If the system has
+// no descriptor or memory for another client, accept tries again: an error would end all other
+// sessions, too.
 func (c *command) accept(ctx context.Context, l acceptor, p *cli.Progress) error {
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
@@ -99,10 +102,10 @@ func (c *command) accept(ctx context.Context, l acceptor, p *cli.Progress) error
 	}
 }
 
-// acceptPause is how long feed waits where the system is short of something.
+// acceptPause is the time between two tries while the system lacks something.
 const acceptPause = 50 * time.Millisecond
 
-// isShort reports whether an error says that the system is short of something that comes free.
+// isShort reports whether an error means that the system lacks something that becomes free again.
 func isShort(err error) bool {
 	for _, short := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM} {
 		if errors.Is(err, short) {

@@ -18,38 +18,42 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// protocol is the version of the messages: see docs/feed.md.
+// protocol is the version of the messages, which docs/feed.md specifies. Client and feed must have
+// the same.
 const protocol = 4
 
-// maxMessage is the most bytes of a message, its length aside.
+// maxMessage is the most bytes of a message without its length. Arrays, which may be larger, come
+// in a file.
 const maxMessage = 1 << 20
 
-// request is a message of the client: exactly one of Hello, Start, Release, Stats and Awake.
+// request is a message of the client: exactly one of Hello, Start, Release, Stats and Awake, and
+// members that belong to it.
 type request struct {
 	Hello   *hello        `json:"hello,omitempty"`
-	Start   *loader.State `json:"start,omitempty"`   // where the batches are to begin
-	Release []int         `json:"release,omitempty"` // slots whose batches are not used any more
+	Start   *loader.State `json:"start,omitempty"`   // begin the batches here
+	Release []int         `json:"release,omitempty"` // these slots are free again
 	Stats   bool          `json:"stats,omitempty"`
-	Awake   bool          `json:"awake,omitempty"` // slots were given back, and feed sleeps until then
+	Awake   bool          `json:"awake,omitempty"` // slots were given back by positions; feed sleeps for them
 
-	Held   []int `json:"held,omitempty"`   // with Start: the slots whose batches are still used; all others are free
-	Number int   `json:"number,omitempty"` // with Start and Stats: the answer has it, too
+	Held   []int `json:"held,omitempty"`   // with Start: slots whose batches the client still uses; all others are free
+	Number int   `json:"number,omitempty"` // with Start and Stats: the answer has the same number
 
 	times // with Stats
-	// with Stats: the batch that the client takes next, if it asks what came of mixed datasets before it
+	// At belongs to Stats: the position of the batch that the client takes next. The answer then
+	// has what was drawn from mixed datasets before it.
 	At *struct {
 		Epoch int `json:"epoch"`
 		Step  int `json:"step"`
 	} `json:"at,omitempty"`
 
-	Metrics map[string]string `json:"metrics,omitempty"` // with Stats: labels of the metrics that the answer has, too
+	Metrics map[string]string `json:"metrics,omitempty"` // with Stats: labels; the answer then has metrics
 }
 
-// times is how long the loops of a client have taken after their first batches, in nanoseconds. It waits less than feed
-// does: batches that are in the shared memory are ready for it.
+// times is how long the client's loops have taken after their first batches, in nanoseconds. Only
+// the client knows: feed is ahead of it by the batches in the shared memory.
 type times struct {
 	Wait int64            `json:"wait,omitempty"` // for batches
-	Body int64            `json:"body,omitempty"` // the rest
+	Body int64            `json:"body,omitempty"` // for everything else
 	Late loader.LateBatch `json:"late,omitzero"`  // the longest wait
 }
 
@@ -67,7 +71,8 @@ func (t times) divide(s loader.Stats) loader.Stats {
 	return s
 }
 
-// own returns the statistics of a loader with the times of the client's loops as they are: they only grow, as counters do.
+// own returns the statistics with the client's times as they are. They only grow, as counters for
+// Prometheus must; the times of divide may shrink.
 func (t times) own(s loader.Stats) loader.Stats {
 	if t.Wait >= 0 && t.Body >= 0 && t.Wait+t.Body > 0 {
 		s.Wait, s.Body = s.Starts+time.Duration(t.Wait), time.Duration(t.Body)
@@ -75,113 +80,119 @@ func (t times) own(s loader.Stats) loader.Stats {
 	return s
 }
 
-// hello is the first message of a client. The descriptor of a file of numbers may come with it.
+// hello is the first message of a client. The descriptor of a file of arrays may come with it.
 type hello struct {
 	Version   int     `json:"version"`
 	Options   Options `json:"options"`
-	Positions bool    `json:"positions,omitempty"` // the client takes batches by positions in the shared memory
+	Positions bool    `json:"positions,omitempty"` // the client takes batches by positions
 	Files     bool    `json:"files,omitempty"`     // with Positions: it also takes fields that are bytes of files
 }
 
-// reply is a message of the feeder: exactly one of its parts, but that Raised and Rows come with Failed or Error, and
-// Number with Started and Stats (the number of the request), Done (of the batch's ticket) and File (of the file).
+// reply is a message of feed. It has exactly one of its parts, and members that belong to the part:
+// Raised and Rows to Failed or Error; Number to Started and Stats (the request's number), Done (the
+// batch's ticket) and File (the file's number).
 type reply struct {
 	Welcome *welcome `json:"welcome,omitempty"`
 	Started *started `json:"started,omitempty"`
 	Batch   *batch   `json:"batch,omitempty"`
-	Failed  string   `json:"failed,omitempty"` // why no batch comes until the next start
-	// with Failed, or Error: the exception of the client's function that is the reason
+	Failed  string   `json:"failed,omitempty"` // no batch comes until the next start, and why
+	// Raised belongs to Failed and Error: the exception of the client's function that caused it.
 	Raised  *raised     `json:"raised,omitempty"`
 	Skipped string      `json:"skipped,omitempty"` // a record that on_error passed over, and why
 	Stats   *statistics `json:"stats,omitempty"`
-	Error   string      `json:"error,omitempty"` // why nothing comes any more
+	Error   string      `json:"error,omitempty"` // the session ends, and why
 	Rows    []string    `json:"rows,omitempty"`  // with Error: fields whose function makes any number of rows
-	Awake   bool        `json:"awake,omitempty"` // the batch that the client sleeps for is ready
-	// of the position after a batch that comes by positions, where later ones were sent; Number is the batch's ticket
+	Awake   bool        `json:"awake,omitempty"` // the batch for which the client sleeps is ready
+	// Done is loader.State.Done after a batch that comes by positions, if later batches were sent
+	// before it. Number is the batch's ticket.
 	Done string `json:"done,omitempty"`
-	// the path of a file that later batches are in, for errors. Its descriptor comes with it, and Number is the file's
+	// File is the path of a file in which later batches are, for errors. The descriptor comes with
+	// the message, and Number is the file's number.
 	File string `json:"file,omitempty"`
 
 	Number int `json:"number,omitempty"`
 }
 
-// welcome answers a hello. The descriptor of the shared memory comes with it.
+// welcome answers a hello. With the native transport, the descriptor of the shared memory comes
+// with it.
 type welcome struct {
 	Version int                `json:"version"`
-	Records int                `json:"records"`           // of the source: rows, if they are packed
-	Batches int                `json:"batches"`           // of an epoch
-	Slots   int                `json:"slots"`             // batches that the client may have at a time
+	Records int                `json:"records"`           // of the source; rows if records are packed
+	Batches int                `json:"batches"`           // of the first epoch
+	Slots   int                `json:"slots"`             // batches that the client may hold at a time
 	Fields  []store.Field      `json:"fields"`            // as batches have them
-	Finish  map[string]*finish `json:"finish,omitempty"`  // by field: what is left to the client
+	Finish  map[string]*finish `json:"finish,omitempty"`  // by field: the conversion that is left to the client
 	State   loader.State       `json:"state"`             // of the start
 	Warning string             `json:"warning,omitempty"` // what the client's user should know
 
-	Positions *positionsAt `json:"positions,omitempty"` // where batches are shown; null if they come as messages
+	Positions *positionsAt `json:"positions,omitempty"` // null if batches come as messages
 	Size      int64        `json:"size"`                // of the shared memory
 }
 
-// positionsAt says where in the shared memory the positions are, in bytes, and how many slots have room.
+// positionsAt says where in the shared memory the positions are. Offsets are in bytes.
 type positionsAt struct {
 	At      int64 `json:"at"`
-	Slots   int   `json:"slots"`   // of each of the two rings, a power of two
-	Headers int   `json:"headers"` // where the headers begin, after At
-	Stride  int   `json:"stride"`  // of a header
+	Slots   int   `json:"slots"`   // entries of each of the two rings, a power of two
+	Headers int   `json:"headers"` // offset of the headers after At
+	Stride  int   `json:"stride"`  // bytes of a header
 }
 
-// started answers a start. Batches that were sent before it are not those that were asked for.
+// started answers a start. The client drops batches that arrive before it: they belong to an
+// earlier start.
 type started struct {
 	Epoch int    `json:"epoch"`
 	Step  int    `json:"step"`
 	Done  string `json:"done,omitempty"`
-	Error string `json:"error,omitempty"` // why the batches cannot begin there; nothing else then
-	// that a Mix was given after the start, and what was drawn before them
+	Error string `json:"error,omitempty"` // why batches cannot begin there; then nothing else is set
+	// Weights are the weights that a Mix was given after its start, and what was drawn before each
+	// of them.
 	Weights []sampler.MixWeights `json:"weights,omitempty"`
 
-	Ticket uint64 `json:"ticket,omitempty"` // of the first batch, if they come by positions
+	Ticket uint64 `json:"ticket,omitempty"` // of the first batch, with positions
 }
 
-// batch says where a batch is in the shared memory: offsets in bytes.
+// batch says where a batch is in the shared memory. Offsets are in bytes.
 type batch struct {
 	Slot      int     `json:"slot"`
 	Count     int     `json:"count"` // records
 	Epoch     int     `json:"epoch"`
 	Step      int     `json:"step"`
 	Next      [2]int  `json:"next"`                 // epoch and step of the first batch that was not sent
-	Done      string  `json:"done,omitempty"`       // later batches that were sent: see loader.State.Done
+	Done      string  `json:"done,omitempty"`       // later batches that were sent already, see loader.State.Done
 	Size      int64   `json:"size"`                 // of the shared memory, which may have grown
-	Indices   int64   `json:"indices"`              // of count int64
-	Mask      int64   `json:"mask"`                 // of count bytes, 0 or 1
-	Fields    []place `json:"fields"`               // in the order of welcome's
+	Indices   int64   `json:"indices"`              // offset of count int64
+	Mask      int64   `json:"mask"`                 // offset of count bytes, 0 or 1
+	Fields    []place `json:"fields"`               // in the order of welcome
 	CuSeqlens *place  `json:"cu_seqlens,omitempty"` // of int32, if records are packed
 }
 
-// place is where a field of a batch is.
+// place is where a field of a batch is: an offset in the shared memory or in a file.
 type place struct {
 	At      int64 `json:"at"`
 	File    int   `json:"file,omitempty"`    // the number of the file; 0 is the shared memory
-	Rows    int   `json:"rows,omitempty"`    // of all records, if the field is ragged
-	Offsets int64 `json:"offsets,omitempty"` // of count+1 int64, if it is ragged
-	Shape   []int `json:"shape,omitempty"`   // of a record, or of a row if it is ragged, where batches have shapes of their own
+	Rows    int   `json:"rows,omitempty"`    // of all records together, if the field is ragged
+	Offsets int64 `json:"offsets,omitempty"` // offset of count+1 int64, if the field is ragged
+	Shape   []int `json:"shape,omitempty"`   // of a record (of a row, if ragged), if batches differ in shape
 }
 
-// statistics counts the loader's work since the session began.
+// statistics counts the work of the session since it began.
 type statistics struct {
 	Loader   loader.Stats `json:"loader"`
 	Diagnose string       `json:"diagnose"`
 	Shared   int64        `json:"shared"`  // bytes of the shared memory
-	Direct   bool         `json:"direct"`  // batches are made in it, and not copied there
-	Watched  bool         `json:"watched"` // the client's process is watched, not its socket alone
+	Direct   bool         `json:"direct"`  // batches are made in the shared memory and not copied there
+	Watched  bool         `json:"watched"` // the client's process is watched, not only its socket
 
-	Metrics string `json:"metrics,omitempty"` // for Prometheus, if they were asked for
+	Metrics string `json:"metrics,omitempty"` // in the text format of Prometheus, if asked for
 
 	Mixed     []loader.MixedStats `json:"mixed,omitempty"` // of each dataset of a mix
 	Functions []functionReport    `json:"functions,omitempty"`
 
-	Prepared []*rawcache.Choice `json:"prepared,omitempty"` // of raw samples: what is stored of them, and why
+	Prepared []*rawcache.Choice `json:"prepared,omitempty"` // what the cache stores of raw samples, and why
 }
 
-// readRequest reads a message: its length as a little endian uint32, and JSON of that length.
-// It returns io.EOF if there is none, and never reads beyond the message.
+// readRequest reads a message: its length as a little-endian uint32, and that many bytes of JSON.
+// It returns io.EOF at the end of the connection, and never reads beyond the message.
 func readRequest(r io.Reader) (request, error) {
 	var q request
 	var head [4]byte
@@ -192,7 +203,7 @@ func readRequest(r io.Reader) (request, error) {
 	if n > maxMessage {
 		return q, fmt.Errorf("a message of %d bytes; the most are %d", n, maxMessage)
 	}
-	var body bytes.Buffer // grows with what arrives, whatever the length says
+	var body bytes.Buffer // grows with the bytes that arrive, not with the length that is claimed
 	if _, err := io.CopyN(&body, r, int64(n)); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
@@ -202,8 +213,8 @@ func readRequest(r io.Reader) (request, error) {
 	return parseRequest(body.Bytes())
 }
 
-// parseRequest decodes a message. Names that it does not know are errors: an option that
-// were left out silently would give other batches than those asked for.
+// parseRequest decodes a message. Unknown names are errors: an option that is silently ignored
+// would give other batches than the client asked for.
 func parseRequest(text []byte) (request, error) {
 	var q request
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -240,8 +251,9 @@ func parseRequest(text []byte) (request, error) {
 	return q, nil
 }
 
-// otherRelease returns an error that names both versions, if a message that cannot be decoded is the hello of a client
-// of another release; nil if it is not.
+// otherRelease returns an error with both versions, if a message that cannot be decoded is the
+// hello of a client of another release; otherwise nil. A newer client fails by an unknown name
+// before its version is looked at.
 func otherRelease(text []byte, reason error) error {
 	var q struct {
 		Hello *struct {
@@ -269,7 +281,7 @@ func otherProtocol(client int) error {
 		"both from the same release", client, version.Version(), protocol)
 }
 
-// frame returns a message as it is sent.
+// frame returns a message with its length before it.
 func frame(r reply) ([]byte, error) {
 	body, err := json.Marshal(r)
 	if err != nil {

@@ -16,14 +16,15 @@ import (
 	"github.com/penstock/penstock/internal/sys/usage"
 )
 
-// native is the transport over a unix socket that passes file descriptors: the client passes the descriptors of its
-// arrays to feed, and feed passes the descriptor of an anonymous file (memfd) back. A pidfd watches the client's
-// process.
+// native is the transport over a unix socket that passes file descriptors: the client passes the
+// file of its arrays, and feed passes an anonymous file (memfd). A pidfd watches the client's
+// process. vars looks variables up in the client's environment.
 type native struct {
 	conn *net.UnixConn
 	vars rank.Lookup
 }
 
+// newNative returns the native transport over a socket.
 func newNative(conn connection, vars rank.Lookup) (transport, error) {
 	if c, ok := conn.(*net.UnixConn); ok {
 		return native{c, vars}, nil
@@ -33,7 +34,8 @@ func newNative(conn connection, vars rank.Lookup) (transport, error) {
 
 func (n native) connection() connection { return n.conn }
 
-// begin waits for the first bytes of the client.
+// begin waits for the first bytes of the client, with which a descriptor may come. They are read by
+// themselves, because a plain Read would lose the descriptor.
 func (n native) begin() (io.Reader, *os.File, error) {
 	if err := checkUser(n.conn); err != nil {
 		return nil, nil, err
@@ -50,7 +52,8 @@ func (n native) begin() (io.Reader, *os.File, error) {
 	return io.MultiReader(bytes.NewReader(head[:got]), n.conn), file, err
 }
 
-// passed returns the file that came with a message; nil if none did. It closes all others.
+// passed returns the file that came with a message, nil if none did. If more than one came, it
+// closes all and returns an error: descriptors that nobody closes would stay open for ever.
 func passed(rights []byte) (*os.File, error) {
 	if len(rights) == 0 {
 		return nil, nil
@@ -74,7 +77,8 @@ func passed(rights []byte) (*os.File, error) {
 	return nil, fmt.Errorf("feed: %d descriptors came with the hello; send one, of a file of arrays", len(all))
 }
 
-// memory makes an anonymous file that cannot shrink, so that a client that maps it never faults.
+// memory makes an anonymous file. The seal F_SEAL_SHRINK keeps both processes from shrinking it: a
+// process that maps a part which is cut off would die at its next read.
 func (native) memory() (memory, error) {
 	fd, err := unix.MemfdCreate("penstock", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -89,6 +93,8 @@ func (native) memory() (memory, error) {
 
 func (n native) welcome(message []byte, m memory) error { return n.pass(message, m.file()) }
 
+// pass sends the descriptor with the first bytes, and then the rest of the message if the socket
+// took only a part.
 func (n native) pass(message []byte, f *os.File) error {
 	sent, _, err := n.conn.WriteMsgUnix(message, unix.UnixRights(int(f.Fd())), nil)
 	if err != nil {
@@ -100,7 +106,8 @@ func (n native) pass(message []byte, f *os.File) error {
 
 func (n native) environ() rank.Lookup { return n.vars }
 
-// watch needs Linux 5.3, and a process in sight.
+// watch watches the client's process by a pidfd, which needs Linux 5.3 and a process in the same
+// PID namespace.
 func (n native) watch(ctx context.Context, ended func(error)) bool {
 	peer, err := peerOf(n.conn)
 	if err != nil || peer.Pid <= 0 {
@@ -132,9 +139,10 @@ type memfd struct{ f *os.File }
 
 func (m memfd) file() *os.File { return m.f }
 
+// extend makes the file larger. Its new pages are zero, and are allocated when they are touched.
 func (m memfd) extend(size, n int64) error { return m.f.Truncate(size + n) }
 
-// discard frees the pages, in all processes.
+// discard frees the pages, in all processes that map them.
 func (m memfd) discard(at, n int64) error {
 	return unix.Fallocate(int(m.f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, at, n)
 }
@@ -156,7 +164,8 @@ func peerOf(conn *net.UnixConn) (*unix.Ucred, error) {
 	return cred, nil
 }
 
-// checkUser refuses a client of another user: the mode of a socket can be changed, and some systems ignore it.
+// checkUser refuses a client of another user, except root. The mode of the socket is not enough: it
+// can be changed, and some systems ignore it.
 func checkUser(conn *net.UnixConn) error {
 	peer, err := peerOf(conn)
 	if err == nil && peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
@@ -166,7 +175,8 @@ func checkUser(conn *net.UnixConn) error {
 	return err
 }
 
-// awaitReadable waits until fd is readable, and returns false if ctx was done before.
+// awaitReadable waits until fd is readable, which a pidfd is when its process has ended. It returns
+// false if ctx is done before.
 func awaitReadable(ctx context.Context, fd int) bool {
 	const interval = 500 // milliseconds; how soon the end of ctx is noticed
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -179,8 +189,8 @@ func awaitReadable(ctx context.Context, fd int) bool {
 	return false
 }
 
-// peerEnviron looks variables up in the environment that the client's process was started with. There are none where
-// the system does not show it.
+// peerEnviron looks variables up in the environment with which the client's process was started. If
+// the system does not show it, there are no variables.
 func peerEnviron(conn *net.UnixConn) rank.Lookup {
 	vars := make(map[string]string)
 	if peer, err := peerOf(conn); err == nil && peer.Pid > 0 {

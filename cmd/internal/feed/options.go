@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/mmapds"
 )
 
-// Options is a client's request. Only BatchSize is required.
+// Options is a client's request, in JSON. Only BatchSize is required. docs/feed.md has the list.
 type Options struct {
 	BatchSize int    `json:"batch_size"`
 	DropLast  bool   `json:"drop_last,omitempty"`
@@ -26,37 +26,43 @@ type Options struct {
 	Split   string         `json:"split,omitempty"`
 	Splits  string         `json:"splits,omitempty"`  // of raw samples: shares by name, such as train=0.8,val=0.2
 	Prepare rawcache.Mode  `json:"prepare,omitempty"` // of raw samples: "" is off
-	Where   string         `json:"where,omitempty"`   // an expression of loader/expr
+	Where   string         `json:"where,omitempty"`   // an expression of package loader/expr
 	Pack    *pack          `json:"pack,omitempty"`
-	Sampler *samplerOption `json:"sampler,omitempty"` // null means the order of the dataset
-	// the part of the blocks that are compared with their checksums, or verifyFirst
+	Sampler *samplerOption `json:"sampler,omitempty"` // null means the dataset's order
+	// Verify is the share of the blocks that are compared with their checksums, or verifyFirst.
 	Verify  float64     `json:"verify,omitempty"`
 	OnError errorPolicy `json:"on_error,omitempty"`
 
-	// pipelines by field; the pipeline of field "" is for all image fields
+	// Transforms has pipelines by field; the pipeline of the field "" is for all image fields.
 	Transforms map[string]json.RawMessage `json:"transforms,omitempty"`
-	// boxes and so on, by field, where the dataset does not say so: see loader.Options
+	// Contents says which fields are masks, boxes or keypoints, if the dataset does not: see
+	// loader.Options.
 	Contents        map[string]string `json:"contents,omitempty"`
 	BatchTransforms []batchTransform  `json:"batch_transforms,omitempty"`
-	AsBytes         bool              `json:"as_bytes,omitempty"` // the client converts images to floats: see finish
+	AsBytes         bool              `json:"as_bytes,omitempty"` // the client converts images to floats itself: see finish
 
-	Slots int `json:"slots,omitempty"` // batches that the client may have at a time; 0 means 4, or more of small ones
-	// goroutines that fill batches; 0 means as many as are found to be best
+	Slots int `json:"slots,omitempty"` // batches that the client may hold at a time; 0 chooses 4, or more of small ones
+	// NumWorkers is the number of goroutines that fill batches; 0 lets the loader find the best
+	// number.
 	NumWorkers int     `json:"num_workers,omitempty"`
 	InOrder    *bool   `json:"in_order,omitempty"` // null means true
 	Timeout    float64 `json:"timeout,omitempty"`  // seconds; 0 means none
 
-	tails map[string]*tail // of fields whose pipelines can be divided
+	// tails has, by field, the rest of a pipeline whose first part the cache of raw samples may
+	// have done.
+	tails map[string]*tail
 }
 
-// tail is the rest of a pipeline whose head is done when records are read: by package raw, or by preprocess before.
+// tail is the rest of a pipeline whose head is done when records are read: by package raw, or
+// earlier by preprocess.
 type tail struct {
 	recipe json.RawMessage
-	whole  string // the ID of the pipeline
-	used   bool   // the cache stores what the head makes
+	whole  string // the ID of the whole pipeline
+	used   bool   // the cache stores the result of the head
 }
 
-// Limits of Options.Slots. With one, the feeder could not fill the next batch while it is used.
+// Limits and defaults of Options.Slots. With one slot, feed could not fill the next batch while the
+// client uses the current one.
 const (
 	minSlots     = 2
 	defaultSlots = 4
@@ -64,34 +70,38 @@ const (
 	maxSlots     = 256
 )
 
-// cachedBytes is how many bytes of batches a core's cache keeps.
+// cachedBytes is how many bytes of batches fit into a core's cache: small batches get as many slots
+// as fit.
 const cachedBytes = 2 << 20
 
-// verifyFirst as Options.Verify compares each block when it is first read.
+// verifyFirst, as a value of Options.Verify, compares each block when it is first read.
 const verifyFirst = -1
 
-// maxTimeout keeps Options.Timeout far from overflow.
+// maxTimeout is the largest Options.Timeout, in seconds: far from the overflow of time.Duration.
 const maxTimeout = 1e6
 
-// errorPolicy is a loader.OnError by its name.
+// errorPolicy is the name of a loader.OnError.
 type errorPolicy string
 
+// errorPolicies has the policies by name.
 var errorPolicies = map[errorPolicy]loader.OnError{"": loader.Fail, "fail": loader.Fail, "backfill": loader.Backfill,
 	"blank": loader.Blank}
 
-// last is a loader.Last by its name.
+// last is the name of a loader.Last.
 type last string
 
+// lasts has the values of Last by name.
 var lasts = map[last]loader.Last{"": loader.LastEqual, "equal": loader.LastEqual, "full": loader.LastFull,
 	"uneven": loader.LastUneven}
 
-// slots returns Slots, or its default for batches of one size. The client gives half of them back at a time: the more
-// there are, the less often one end wakes the other, and small batches all stay in a cache.
+// slots returns Slots, or its default for batches of that many bytes. The client gives half of its
+// slots back at a time: with more slots, one process wakes the other less often, while too many
+// would not stay in a cache.
 func (o *Options) slots(batch int64) int {
 	return cmp.Or(o.Slots, int(max(defaultSlots, min(mostDefault, cachedBytes/max(1, batch)))))
 }
 
-// validate reports what package loader would not, or by other names.
+// validate reports values that package loader does not check, or would name by names of Go.
 func (o *Options) validate() error {
 	var errs []error
 	for _, check := range []struct {
@@ -140,7 +150,7 @@ func (o *Options) verify() mmapds.Option {
 	return mmapds.WithVerifySample(o.Verify)
 }
 
-// loader returns the options of the Loader, but for what is done with the dataset's fields and
+// loader returns the options of the Loader, without what depends on the dataset's fields and
 // records.
 func (o *Options) loader() loader.Options {
 	return loader.Options{

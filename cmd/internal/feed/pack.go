@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// pack is a combine.Pack.
+// pack is a combine.Pack in JSON.
 type pack struct {
 	Length      int                `json:"length"`
 	Fields      []string           `json:"fields,omitempty"`
@@ -20,12 +20,14 @@ type pack struct {
 	Epoch       int                `json:"epoch,omitempty"`
 }
 
+// overflows has the values of Overflow by name.
 var overflows = map[string]combine.Overflow{
 	"": combine.OverflowFail, "fail": combine.OverflowFail, "truncate": combine.OverflowTruncate,
 	"split": combine.OverflowSplit,
 }
 
-// of packs a source, and returns the fields of its rows too. Rows that are mixed have records of one dataset each.
+// of packs a source, and returns the fields of its rows. If rows are mixed from several datasets,
+// each row has records of one dataset, so that the weights of the mix mean datasets.
 func (p *pack) of(ctx context.Context, s sampled, mixed bool) (*combine.Packed, []store.Field, error) {
 	overflow, ok := overflows[p.Overflow]
 	if !ok {

@@ -12,7 +12,7 @@ import (
 // padToLargest is the Op of the batchTransform that pads images of several sizes.
 const padToLargest = "PadToLargest"
 
-// padding returns what pads a field of images; nil if nothing does.
+// padding returns the PadToLargest for a field of images; nil if there is none.
 func (o *Options) padding(f store.Field) *batchTransform {
 	i := slices.IndexFunc(o.BatchTransforms, func(t batchTransform) bool { return t.Op == padToLargest && t.takes(f) })
 	if i < 0 {
@@ -21,7 +21,8 @@ func (o *Options) padding(f store.Field) *batchTransform {
 	return &o.BatchTransforms[i]
 }
 
-// checkPadding reports batch transforms that cannot pad images, or work on those that are padded.
+// checkPadding reports a PadToLargest that has no images to pad, and batch transforms that need
+// images of one size.
 func (o *Options) checkPadding(fields []made) error {
 	for _, t := range o.BatchTransforms {
 		padded := func(m made) bool { return m.sizes != nil && t.takes(m.field) }
@@ -38,6 +39,7 @@ func (o *Options) checkPadding(fields []made) error {
 	return nil
 }
 
+// named returns the field of a batch transform for an error message.
 func named(t batchTransform) string {
 	if t.Field == "" {
 		return ""
@@ -48,7 +50,7 @@ func named(t batchTransform) string {
 // takes reports whether t is for all fields of images, or for this one.
 func (t *batchTransform) takes(f store.Field) bool { return t.Field == "" || t.Field == f.Name }
 
-// pad has images of several sizes padded.
+// pad makes m a field of padded images, and adds the field with the sizes that the images had.
 func (t *batchTransform) pad(m *made, images loader.Images, f store.Field) error {
 	p := loader.PadImages{Images: images, Multiple: t.MultipleOf, Fill: t.Fill, MaskFill: t.MaskFill}
 	m.transform = p

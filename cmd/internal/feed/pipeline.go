@@ -15,24 +15,26 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// made is the result of a field's transforms.
+// made is a field after its transforms.
 type made struct {
-	transform loader.Transform // nil copies
+	transform loader.Transform // nil leaves records as they are
 	field     store.Field      // as batches have it
-	image     transforms.Info  // the record, if it is an image
+	image     transforms.Info  // of a record, if it is an image
 	finish    *finish          // nil if nothing is left to the client
-	padded    bool             // batches vary in shape
-	sizes     *store.Field     // that batches have of the images before they were padded; nil for none
+	padded    bool             // batches differ in shape
+	sizes     *store.Field     // the field with the images' sizes before padding; nil if nothing is padded
 }
 
-// finish describes the numbers that a client computes from images that it receives as bytes, by the field's
-// normalization: their type and the order of their axes.
+// finish describes the numbers that a client computes from images that it receives as bytes: their
+// type and the order of their axes. Mean and standard deviation are the field's Normalization.
+// Bytes are a quarter of float32, and a GPU converts them faster than feed does.
 type finish struct {
 	DType  tensor.DType `json:"dtype"`
 	Layout string       `json:"layout"`
 }
 
-// made returns the transformed fields, in the order of fields.
+// made returns the fields after their transforms, in the order of fields. It collects all errors,
+// so that a user sees everything that is wrong with the transforms at once.
 func (o *Options) made(fields []store.Field, fs *functions) ([]made, error) {
 	var errs []error
 	var out []made
@@ -73,7 +75,7 @@ func (o *Options) made(fields []store.Field, fs *functions) ([]made, error) {
 	return out, follow(out, fields, groups)
 }
 
-// declared returns the fields with the contents that o gives them.
+// declared returns the fields with the contents that Contents declares.
 func (o *Options) declared(fields []store.Field) ([]store.Field, error) {
 	fields = slices.Clone(fields)
 	var names []string
@@ -99,7 +101,8 @@ func (o *Options) declared(fields []store.Field) ([]store.Field, error) {
 	return fields, nil
 }
 
-// follow sets the type and the shape of fields that go where an image goes.
+// follow sets type and shape of the fields that move with an image, such as boxes: they follow from
+// the image's pipeline.
 func follow(out []made, fields []store.Field, groups []geometry.Group) error {
 	for _, g := range groups {
 		for _, k := range g.Follows {
@@ -121,7 +124,7 @@ func follow(out []made, fields []store.Field, groups []geometry.Group) error {
 	return nil
 }
 
-// words are the options' names in errors of geometry.
+// words has the options' names for errors of package geometry.
 var words = geometry.Words{
 	Independent: "independent=[%q]", Pipelines: `transforms={"image": ..., "mask": ...}`,
 	Contents: "if so, say contents={%q: %q}",
@@ -129,8 +132,8 @@ var words = geometry.Words{
 		"instances=\"objects\")",
 }
 
-// recipe returns the pipeline of a field: its own, or the pipeline of all image fields. It is nil if there is none, or if
-// the field's own pipeline is null.
+// recipe returns the pipeline of a field: its own, or the one for all image fields. It is nil if
+// there is none, or if the field's own pipeline is null.
 func (o *Options) recipe(field string) (recipe json.RawMessage, own bool) {
 	recipe, own = o.Transforms[field]
 	if !own {
@@ -142,7 +145,8 @@ func (o *Options) recipe(field string) (recipe json.RawMessage, own bool) {
 	return recipe, own
 }
 
-// checkGeometry returns which fields go where images go, and refuses to move images away from other fields on them.
+// checkGeometry returns which fields move with which images. It refuses pipelines that would move
+// an image away from a field that lies on it.
 func (o *Options) checkGeometry(fields []store.Field) ([]geometry.Group, error) {
 	var list []geometry.Field
 	for _, f := range fields {
@@ -162,7 +166,8 @@ func (o *Options) checkGeometry(fields []store.Field) ([]geometry.Group, error) 
 	return groups, checkFunctions(list, groups)
 }
 
-// checkFunctions refuses functions of an image that has fields on it, which stay where they are.
+// checkFunctions refuses functions of images on which other fields lie: nobody knows where a
+// function moves pixels, so boxes would stay behind.
 func checkFunctions(fields []geometry.Field, groups []geometry.Group) error {
 	for _, g := range groups {
 		image := fields[g.Image]
@@ -181,7 +186,7 @@ func checkFunctions(fields []geometry.Field, groups []geometry.Group) error {
 	return nil
 }
 
-// independent returns the fields that lie on no image.
+// independent returns the fields that are declared to lie on no image.
 func (o *Options) independent() (names []string) {
 	for name, content := range o.Contents {
 		if content == loader.Independent {
@@ -191,12 +196,13 @@ func (o *Options) independent() (names []string) {
 	return names
 }
 
-// isImage reports whether records of a field are images, as pixels or as files, one a record or any number.
+// isImage reports whether the records of a field are images, as pixels or as files, one or several
+// per record.
 func isImage(f store.Field) bool {
 	return f.Content == tensor.Image || f.Content == tensor.Images || f.IsImage() && f.DType == tensor.Uint8
 }
 
-// infoOf returns the size, type and layout of images that are stored as numbers.
+// infoOf returns size, type and layout of images that are stored as numbers; zero for other fields.
 func infoOf(f store.Field) transforms.Info {
 	if f.Layout == "" || len(f.Shape) != 3 {
 		return transforms.Info{}
@@ -209,7 +215,8 @@ func infoOf(f store.Field) transforms.Info {
 	return info
 }
 
-// makeField returns the result of a pipeline on a field.
+// makeField returns a field after its pipeline. The kinds of fields (images, padded images, masks
+// in files, arrays) and pipelines with functions each have a transform of their own.
 func (o *Options) makeField(f store.Field, recipe json.RawMessage, fs *functions) (made, error) {
 	recipe, err := normalized(f, recipe)
 	if err != nil {
@@ -253,7 +260,8 @@ func (o *Options) makeField(f store.Field, recipe json.RawMessage, fs *functions
 	return m, m.settle(f)
 }
 
-// masks returns the transform of masks that are files: a Cast.
+// masks returns the transform of masks that are files. It can only change their type: everything
+// else would have to follow an image.
 func masks(recipe json.RawMessage) (loader.Transform, error) {
 	var ts []struct {
 		Op    string       `json:"op"`
@@ -265,7 +273,7 @@ func masks(recipe json.RawMessage) (loader.Transform, error) {
 	return nil, errors.New("masks that are files take one transform, Cast to the type that their numbers become")
 }
 
-// settle sets the type and the shape of f after a transform.
+// settle sets type and shape of the field to those of the transform's result.
 func (m *made) settle(f store.Field) error {
 	spec, err := m.transform.Output(f.Spec)
 	if err != nil {
@@ -275,8 +283,9 @@ func (m *made) settle(f store.Field) error {
 	return nil
 }
 
-// makeImages returns the transformed field of images. If the pipeline keeps sizes, all files have to have the size of
-// the first.
+// makeImages returns a field of images after a pipeline. If the pipeline keeps sizes, all files
+// must have the size of the first. With asBytes, the last steps are left to the client if they only
+// convert bytes to floats.
 func makeImages(f store.Field, recipe json.RawMessage, asBytes bool, fs *functions) (made, error) {
 	p, err := transforms.Parse(recipe)
 	if err != nil {
@@ -307,8 +316,8 @@ func makeImages(f store.Field, recipe json.RawMessage, asBytes bool, fs *functio
 	return m, nil
 }
 
-// makeImages applies the tail to stored pixels. Its ID is the ID of the whole pipeline, so that a State is the same for
-// image files and for stored pixels.
+// makeImages applies the tail to stored pixels. The transform has the ID of the whole pipeline, so
+// that a State is the same for image files and for stored pixels.
 func (t *tail) makeImages(f store.Field, asBytes bool, fs *functions) (made, error) {
 	m, err := makeImages(f, t.recipe, asBytes, fs)
 	if err != nil {
@@ -323,7 +332,7 @@ func (t *tail) makeImages(f store.Field, asBytes bool, fs *functions) (made, err
 	return m, nil
 }
 
-// padded returns the field of a pipeline whose images have several sizes.
+// padded returns a field of images of several sizes after a pipeline and a PadToLargest.
 func padded(f store.Field, recipe json.RawMessage, pads *batchTransform) (made, error) {
 	m := made{field: f}
 	p, err := transforms.Parse(recipe)
@@ -334,8 +343,9 @@ func padded(f store.Field, recipe json.RawMessage, pads *batchTransform) (made, 
 	return m, pads.pad(&m, loader.Images{Pipeline: p}, f)
 }
 
-// front is the part of a pipeline that feed runs itself, before the client finishes the images. Its ID is the ID of the
-// whole pipeline, so that a State may move from a client that finishes images to one that does not.
+// front is the part of a pipeline that feed runs, while the client or the cache does the rest. Its
+// ID is the ID of the whole pipeline, so that a State can move between clients that divide the work
+// in other ways.
 type front struct {
 	whole string
 	loader.Images
@@ -344,7 +354,7 @@ type front struct {
 // ID returns a digest of the whole pipeline.
 func (f front) ID() string { return f.whole }
 
-// imagesOf returns the result of a pipeline on a field of images.
+// imagesOf returns a field of images after a pipeline.
 func imagesOf(f store.Field, images loader.Images) (made, error) {
 	m := made{field: f, transform: images}
 	m.field.Normalization = nil
@@ -353,8 +363,8 @@ func imagesOf(f store.Field, images loader.Images) (made, error) {
 	return m, err
 }
 
-// part returns the operations of a pipeline up to those that convert bytes to numbers, and the latter as a
-// normalization; nil if the pipeline does not end with them.
+// part splits off the last operations of a pipeline if they only convert bytes to floats, and
+// returns them as a Normalization; nil if the pipeline does not end with such operations.
 func part(p *transforms.Pipeline) (*transforms.Pipeline, *store.Normalization, error) {
 	ts := p.Transforms()
 	n := store.Normalization{Scale: 1, Mean: []float64{0}, Std: []float64{1}}
@@ -382,7 +392,7 @@ func part(p *transforms.Pipeline) (*transforms.Pipeline, *store.Normalization, e
 	return nil, nil, nil
 }
 
-// normalized returns the recipe with the dataset's statistics filled into every Normalize that has no numbers.
+// normalized fills the dataset's statistics into every Normalize of a recipe that has no numbers.
 func normalized(f store.Field, recipe json.RawMessage) (json.RawMessage, error) {
 	var entries []map[string]json.RawMessage
 	if err := json.Unmarshal(recipe, &entries); err != nil {
@@ -412,7 +422,9 @@ func normalized(f store.Field, recipe json.RawMessage) (json.RawMessage, error) 
 	return json.Marshal(entries)
 }
 
-// arrayTransform returns the Transform of a field that is not of images.
+// arrayTransform returns the transform of a field that has no images. PadTo is a transform of the
+// loader, since it makes records of one length from a ragged field; all other operations are of
+// package transforms.
 func arrayTransform(recipe json.RawMessage) (loader.Transform, error) {
 	var pad []struct {
 		Op     string  `json:"op"`

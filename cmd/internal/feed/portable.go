@@ -8,8 +8,8 @@ import (
 	"github.com/penstock/penstock/internal/sys/rank"
 )
 
-// portable is the transport of a feed that its client has started: a connection and files that feed has inherited. It
-// needs of a system that processes inherit what their parent has opened, and that they can map one file.
+// portable is the transport of a feed that its client has started. It needs only what all systems
+// have: a process inherits open files from its parent, and two processes can map one file.
 type portable struct {
 	conn           connection
 	shared, arrays *os.File // arrays is nil if there are none
@@ -30,12 +30,13 @@ func (p *portable) watch(ctx context.Context, ended func(error)) bool { return w
 
 func (p *portable) environ() rank.Lookup { return os.LookupEnv }
 
-// sharedFile is a file on a disk. It is written to when it grows, so that a full disk is an error then, and not a fault
-// of the process that touches the memory.
+// sharedFile is a file on a disk.
 type sharedFile struct{ f *os.File }
 
 func (s sharedFile) file() *os.File { return s.f }
 
+// extend writes zeros. A hole would cost nothing, but on a full disk the process that first touches
+// it would die of a fault; a failed write is an error.
 func (s sharedFile) extend(size, n int64) error {
 	zeros := make([]byte, min(n, 1<<20))
 	for at := size; at < size+n; at += int64(len(zeros)) {
@@ -46,5 +47,5 @@ func (s sharedFile) extend(size, n int64) error {
 	return nil
 }
 
-// discard leaves the bytes on the disk, as not all systems can free a part of a file.
+// discard does nothing, since not all systems can free a part of a file.
 func (s sharedFile) discard(int64, int64) error { return nil }

@@ -8,34 +8,43 @@ import (
 	"unsafe"
 )
 
-// positions are batches that are ready, and slots that are given back, as numbers in the shared memory. A message goes
-// over the connection only to wake the other end. docs/feed.md has the layout, and what orders reads and writes.
+// positions shows batches to the client, and takes slots back, by numbers in the shared memory. A
+// message costs a system call and a wakeup on each side, which for small batches is more than the
+// batch; here, a message is only sent to wake an end that sleeps. docs/feed.md has the layout and
+// the order of reads and writes.
 //
-// Batches are numbered by tickets from 0 on, and slots that are given back by a count of them. A ticket's word is
-// written last, by an atomic store, and has the slot, from whose number the client finds all else: so its reads follow
-// each other on every CPU.
+// Batches are numbered by tickets, 0, 1, ..., and slots that are given back by their count. The
+// word of a ticket is written last, by an atomic store, and has the slot in it; the client computes
+// from the slot where the header is. So a client that sees the word also sees the header, on every
+// CPU.
+//
+// Both ends sleep in the same way: they announce what they wait for, look once more, and then
+// sleep. The other end publishes first and looks at the announcement afterwards, so one of the two
+// notices.
 type positions struct {
 	memory []byte
 	where  positionsAt
-	ticket uint64 // of the next batch; for publish alone
-	taken  uint64 // slots that were given back and are taken; for take alone
-	slots  []int  // for take alone
+	ticket uint64 // of the next batch; used by publish only
+	taken  uint64 // number of slots that were taken back; used by take only
+	slots  []int  // used by take only
 	woken  chan struct{}
 }
 
-// Words before the rings, each on a cache line.
+// The words before the rings, each on a cache line of its own, so that the two processes do not
+// fight for a line.
 const (
-	clientWaits = 0   // 1 more than the ticket that the client sleeps for; written by the client
-	slotsGiven  = 64  // how many slots the client has given back; written by it
-	feedWaits   = 128 // 1 more than the number of the slot that feed sleeps for, in the order of giving back
-	readyRing   = 192 // by ticket: slot, and 1 more than the ticket above its 8 bits
+	clientWaits = 0   // the ticket for which the client sleeps, plus 1; the client writes it
+	slotsGiven  = 64  // the number of slots that the client has given back; the client writes it
+	feedWaits   = 128 // the number of the given-back slot for which feed sleeps, plus 1
+	readyRing   = 192 // by ticket: the slot in the lowest 8 bits, and above them the ticket plus 1
 	slotBits    = 8
-	// of a header: epoch, step, next epoch, next step, count, messages, size, indices, mask; then at and file of each
-	// field
+	// A header has 9 numbers: epoch, step, next epoch, next step, count, messages, size, indices,
+	// mask; then offset and file of each field.
 	fixedNumbers = 9
 )
 
-// newPositions returns the positions of a session in memory of its arena.
+// newPositions allocates the positions of a session in its arena. The rings have the next power of
+// two of slots as their length.
 func newPositions(a *arena, slots, fields int) (*positions, error) {
 	n := 1
 	for n < slots {
@@ -51,13 +60,14 @@ func newPositions(a *arena, slots, fields int) (*positions, error) {
 	return &positions{memory: memory, where: at, woken: make(chan struct{}, 1)}, nil
 }
 
-// word returns a number of the memory. Its place is a multiple of 8 in memory that starts on a page.
+// word returns the word at an offset. Offsets are multiples of 8, and the memory starts on a page,
+// so the word is aligned for atomic access.
 func (p *positions) word(at int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&p.memory[at : at+8][0]))
 }
 
-// publish shows a batch to the client, and reports whether it sleeps until this one comes. Messages is how many the
-// client is to read before.
+// publish shows a batch to the client, and reports whether the client sleeps until this batch
+// comes. messages is the number of messages that the client has to read before the batch.
 func (p *positions) publish(b *batch, messages uint64) (wake bool) {
 	header := p.memory[p.where.Headers+b.Slot*p.where.Stride:]
 	numbers := [fixedNumbers]int64{int64(b.Epoch), int64(b.Step), int64(b.Next[0]), int64(b.Next[1]), int64(b.Count),
@@ -75,7 +85,8 @@ func (p *positions) publish(b *batch, messages uint64) (wake bool) {
 	return p.word(clientWaits).Load() == p.ticket
 }
 
-// take returns slots that the client has given back. It is an error if they are more than there are.
+// take returns the slots that the client has given back since the last call. The memory is the
+// client's, too, so the count is checked.
 func (p *positions) take() ([]int, error) {
 	given, n := p.word(slotsGiven).Load(), uint64(p.where.Slots)
 	if given-p.taken > n {
@@ -89,7 +100,8 @@ func (p *positions) take() ([]int, error) {
 	return slots, nil
 }
 
-// skip counts the slots that the client has given back so far as seen: they held batches of an epoch before this start.
+// skip counts the slots that the client has given back so far as seen: their batches belong to an
+// earlier start.
 func (p *positions) skip() { p.taken = p.word(slotsGiven).Load() }
 
 // wake ends a wait for slots.
@@ -100,14 +112,14 @@ func (p *positions) wake() {
 	}
 }
 
-// await has the slots released that the client has given back, and waits until one is free.
+// await releases the slots that the client has given back, and waits until a slot is free.
 func (p *positions) await(ctx context.Context, free <-chan int, release func(slots []int) error) error {
 	for {
 		if err := p.collect(release); err != nil || len(free) > 0 {
 			return err
 		}
 		p.word(feedWaits).Store(p.taken + 1)
-		if err := p.collect(release); err != nil || len(free) > 0 { // after the store: the client looks in the other order
+		if err := p.collect(release); err != nil || len(free) > 0 { // after the store, see above
 			return err
 		}
 		select {
@@ -118,7 +130,7 @@ func (p *positions) await(ctx context.Context, free <-chan int, release func(slo
 	}
 }
 
-// collect has the slots released that the client has given back.
+// collect releases the slots that the client has given back.
 func (p *positions) collect(release func(slots []int) error) error {
 	slots, err := p.take()
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// readBox returns the elements of a field within a box: edges has the first and the end for each axis, records first.
-// In a chunked field it decodes the chunks that the box touches.
+// readBox returns the elements of a field within a box, in C order. edges has the first element and
+// the end along each axis, records first. Of a chunked field it decodes only the chunks that the
+// box touches; of any other field it reads whole records and cuts them.
 func readBox(ctx context.Context, ds recordSource, fields []store.Field, edges []int) ([]byte, error) {
 	if len(fields) != 1 {
 		return nil, fmt.Errorf("a box of %d fields", len(fields))
@@ -77,13 +78,14 @@ func readBox(ctx context.Context, ds recordSource, fields []store.Field, edges [
 	}
 }
 
-// block is a part of an array.
+// block is a box of elements of an array.
 type block struct {
 	limits [][2]int // [first, end) along each axis
 	data   []byte
 	size   int // bytes of an element
 }
 
+// newBlock returns a block of zeros.
 func newBlock(limits [][2]int, size int) *block {
 	n := size
 	for _, l := range limits {
@@ -92,10 +94,11 @@ func newBlock(limits [][2]int, size int) *block {
 	return &block{slices.Clone(limits), make([]byte, n), size}
 }
 
-// copy copies the elements that b and from both have.
+// copy copies the elements that lie in both b and from.
 func (b *block) copy(from *block) { b.copyAxis(from, 0, 0, 0) }
 
-// copyAxis copies axes from k on, of the elements that are at to and at in the two along those before k.
+// copyAxis copies along axes k and later. to and at are the numbers of the first element in b and
+// in from, along the axes before k. The last axis is copied as one run.
 func (b *block) copyAxis(from *block, k, to, at int) {
 	if k == len(b.limits) {
 		copy(b.data[to*b.size:(to+1)*b.size], from.data[at*b.size:])

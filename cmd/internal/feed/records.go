@@ -29,23 +29,26 @@ import (
 	"github.com/penstock/penstock/store/verify"
 )
 
-// asked is a line that --records reads: a JSON object with one of these. Reads of records, which are many, are binary:
-// see readHead. Each answer begins with the length of a JSON object, 64 bits, and that.
+// asked is a line that --records reads: a JSON object with one of these members. Reads of records,
+// of which there may be many, are binary: see readHead. An answer begins with the length of a JSON
+// object in 64 bits, and the object.
 type asked struct {
 	Open   *opening   `json:"open,omitempty"`
-	Close  int        `json:"close,omitempty"`  // a dataset that is not needed any more; it is not answered
-	Verify *opening   `json:"verify,omitempty"` // have all records of files here compared with their checksums
-	View   string     `json:"view,omitempty"`   // the path of a view, which is answered with the view in the file
+	Close  int        `json:"close,omitempty"`  // a dataset that is not needed any more; there is no answer
+	Verify *opening   `json:"verify,omitempty"` // compare all records of local files with their checksums
+	View   string     `json:"view,omitempty"`   // the path of a view file; the answer is the view
 	Find   *finding   `json:"find,omitempty"`
 	Join   *joining   `json:"join,omitempty"`
 	Split  *splitting `json:"split,omitempty"`
 }
 
-// readHead is how a read begins. The places of fields in the answer to Open follow, 32 bits each, and 64-bit numbers:
-// record numbers, or the edges of a box.
+// readHead begins a read. It is followed by the indexes of the fields in the answer to Open, 32
+// bits each, and by Numbers numbers of 64 bits: record numbers, or the edges of a box. All numbers
+// are little endian.
 //
-// The answer begins with a length of 0, and then has the bytes of the rows of each field, 64 bits each, and the rows.
-// Before the rows of a ragged field are its offsets.
+// The answer begins with a length of 0, then has the number of bytes of each field's rows, 64 bits
+// each, and then the rows of each field. The rows of a ragged field are preceded by its offsets. An
+// error is an object, whose length is not 0.
 type readHead struct {
 	Kind    uint8
 	_       [3]uint8
@@ -54,28 +57,30 @@ type readHead struct {
 	Numbers uint32
 }
 
-// The kinds of reads. No kind has the number of a brace, with which a line begins.
+// The kinds of reads. None has the value of '{', with which a line of JSON begins.
 const (
 	recordsRead uint8 = iota + 1
 	lengthsRead       // of ragged fields: only the offsets
-	namesRead         // in place of fields: what the source called the records
-	boxRead           // of one field, in place of records: elements [first, end) along each axis
+	namesRead         // in place of fields: the source names of the records
+	boxRead           // in place of records: elements [first, end) of one field along each axis
 )
 
-// opening says which part of a dataset, or which view, is opened.
+// opening says which dataset, or which view, is opened.
 type opening struct {
-	Path   string   `json:"path"`             // or the URL
+	Path   string   `json:"path"`             // a path or a URL
 	View   view     `json:"view"`             // in place of Path, Fields and Split
 	Fields []string `json:"fields,omitempty"` // nil means all
 	Split  string   `json:"split,omitempty"`  // of a URL; "" means all
 }
 
-// view is a view, or why it is none.
+// view is a view in a request. A view that cannot be parsed keeps its error, so that it is answered
+// like other errors and does not end the process.
 type view struct {
 	node *views.Node
 	err  error
 }
 
+// UnmarshalJSON implements json.Unmarshaler. It never fails: see view.
 func (v *view) UnmarshalJSON(text []byte) error {
 	if v.err = json.Unmarshal(text, &v.node); v.err != nil {
 		v.err = fmt.Errorf("not a view: %s", strings.TrimPrefix(v.err.Error(), "json: "))
@@ -83,21 +88,22 @@ func (v *view) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// opened is the answer to a request to open a dataset. Records counts every stored record of a local dataset: the
-// client maps the files, and leaves out deleted records and other splits itself.
+// opened answers the request to open a dataset. Records counts every stored record of a local
+// dataset: the client maps the files and leaves out deleted records and other splits itself.
 type opened struct {
-	Dataset  int             `json:"dataset,omitempty"` // its number; 0 if all its columns are mapped, so that it is not open
+	Dataset  int             `json:"dataset,omitempty"` // its number for reads; 0 if it is not open, as all columns can be mapped
 	Format   string          `json:"format,omitempty"`
-	Folder   string          `json:"folder,omitempty"` // of a URL's dataset, without options; "" if it keeps no generations
+	Folder   string          `json:"folder,omitempty"` // of a dataset at a URL, without options; "" if it keeps no generations
 	Records  int             `json:"records,omitempty"`
 	Fields   []store.Field   `json:"fields,omitempty"`
 	Splits   []store.Split   `json:"splits,omitempty"`   // of records that package raw reads
-	Manifest json.RawMessage `json:"manifest,omitempty"` // of the generation; none if penstock did not write the dataset
+	Manifest json.RawMessage `json:"manifest,omitempty"` // missing if penstock did not write the dataset
 	Digest   string          `json:"digest,omitempty"`   // of a .npy file
 
-	// Columns are those whose rows lie as they are in files here, back to back: for a program that maps them.
+	// Columns has the places of columns that the client can map: their rows are in local files, one
+	// after the other.
 	Columns     map[string][]rowsAt `json:"columns,omitempty"`
-	Coordinates map[string]string   `json:"coordinates,omitempty"` // the arrays that are coordinates, by the name of the axis
+	Coordinates map[string]string   `json:"coordinates,omitempty"` // arrays with coordinates, by the axis
 
 	Windows *combine.Placement `json:"windows,omitempty"` // of a view that has windows
 }
@@ -109,15 +115,15 @@ type rowsAt struct {
 	Count  int64  `json:"count"`
 }
 
-// refused answers what failed.
+// refused answers a request that failed.
 type refused struct {
 	Error string `json:"error"`
-	// "raw" if the URL may hold raw samples, "missing", of a field or a split, "generation", of one that does not
-	// exist, "corrupt", "unsupported" or ""
+	// Kind is "raw" if the URL may hold raw samples, "missing" for a field or split that does not
+	// exist, "generation" for such a generation, "corrupt", "unsupported", or "" for anything else.
 	Kind string `json:"kind,omitempty"`
 }
 
-// rawError is the error of a URL that may hold raw samples.
+// rawError marks the error of a URL that may hold raw samples.
 type rawError struct{ error }
 
 // compared answers Verify.
@@ -126,7 +132,7 @@ type compared struct {
 	Corruptions []corrupt `json:"corruptions,omitempty"`
 }
 
-// corrupt is a run of records of which a column is not what was written.
+// corrupt is records [First, Last] of a column whose bytes are not what was written.
 type corrupt struct {
 	Column string `json:"column"`
 	Path   string `json:"path"`
@@ -135,7 +141,7 @@ type corrupt struct {
 	Reason string `json:"reason"`
 }
 
-// recordSource is a dataset whose records are read: of files here, or of a bucket.
+// recordSource is a dataset whose records are read here: files, a mirror of a bucket, or a view.
 type recordSource interface {
 	Len() int
 	Schema() store.Schema
@@ -149,7 +155,7 @@ type recordSource interface {
 	Close() error
 }
 
-// recordServer answers one program.
+// recordServer answers one program, one request after the other.
 type recordServer struct {
 	cache *datasetarg.Cache
 	open  map[int]recordSource
@@ -157,11 +163,13 @@ type recordServer struct {
 	r     *bufio.Reader
 	w     *bufio.Writer
 
-	numbers []int         // of the read that is being answered
-	parts   []fetchedRows // of its fields; they keep their memory
+	numbers []int         // of the current read; reused
+	parts   []fetchedRows // of the current read, by field; reused
 }
 
-// serveRecords opens datasets, and answers reads of records of them until there are no more.
+// serveRecords answers requests until the end of in, and closes the datasets that are still open.
+// An error that leaves the stream of requests intact is an answer; any other error ends the
+// process.
 func serveRecords(ctx context.Context, cache *datasetarg.Cache, in io.Reader, out io.Writer) (err error) {
 	s := &recordServer{cache: cache, open: map[int]recordSource{}, r: bufio.NewReaderSize(in, 1<<16),
 		w: bufio.NewWriterSize(out, 1<<16)}
@@ -188,7 +196,7 @@ func serveRecords(ctx context.Context, cache *datasetarg.Cache, in io.Reader, ou
 	}
 }
 
-// serve answers a line.
+// serve reads and answers a line.
 func (s *recordServer) serve(ctx context.Context) error {
 	line, err := s.r.ReadBytes('\n')
 	if err != nil {
@@ -230,6 +238,7 @@ func (s *recordServer) answer(ctx context.Context, a *asked) (any, error) {
 	return readView(a.View)
 }
 
+// kindOf returns the Kind of an error for refused.
 func kindOf(err error) string {
 	switch {
 	case errors.As(err, new(*rawError)):
@@ -246,7 +255,7 @@ func kindOf(err error) string {
 	return ""
 }
 
-// opened opens a dataset, and says what it is.
+// opened opens a dataset and describes it.
 func (s *recordServer) opened(ctx context.Context, o *opening) (*opened, error) {
 	switch v := o.View; {
 	case v.err != nil:
@@ -277,7 +286,7 @@ func (s *recordServer) opened(ctx context.Context, o *opening) (*opened, error) 
 	return w, nil
 }
 
-// openView opens a view, all records of which are read here.
+// openView opens a view. All its records are read here.
 func (s *recordServer) openView(ctx context.Context, n *views.Node) (*opened, error) {
 	ds, err := s.cache.View(ctx, n, datasetarg.Options{})
 	if err != nil {
@@ -296,7 +305,7 @@ func (s *recordServer) openView(ctx context.Context, n *views.Node) (*opened, er
 	return w, nil
 }
 
-// viewRecords are the records of a view.
+// viewRecords is a view as a recordSource. can has the optional abilities of its Source.
 type viewRecords struct {
 	*views.Dataset
 	can loader.Capabilities
@@ -333,12 +342,14 @@ func (v viewRecords) SourceName(ctx context.Context, record int) (string, error)
 	return v.can.SourceName(ctx, record)
 }
 
+// keep gives an open dataset its number.
 func (s *recordServer) keep(w *opened, ds recordSource) {
 	s.last++
 	w.Dataset, s.open[s.last] = s.last, ds
 }
 
-// openLocal opens files of this machine: those that can be mapped by package mmapds, others by package raw.
+// openLocal opens a local path: by package mmapds if the files can be mapped or decoded, otherwise
+// by package raw.
 func (s *recordServer) openLocal(ctx context.Context, o *opening) (*opened, error) {
 	if _, records := source.SplitRecords(o.Path); records == "" && !(raw.Is(o.Path) && raw.Reads(o.Path)) {
 		w, err := s.openHere(o)
@@ -357,7 +368,7 @@ func (s *recordServer) openLocal(ctx context.Context, o *opening) (*opened, erro
 	return w, err
 }
 
-// splitsOf returns the splits of raw samples, whose records follow each other.
+// splitsOf returns the splits of raw samples as ranges. The records of a split follow each other.
 func splitsOf(src *raw.Source) (splits []store.Split, err error) {
 	counts, err := src.Splits()
 	first := int64(0)
@@ -371,11 +382,12 @@ func splitsOf(src *raw.Source) (splits []store.Split, err error) {
 	return append(splits, src.Info().Lists...), err
 }
 
-// mostPlaces bounds the files that a program maps for a column: each is a mapping of its own, of which the system
-// allows some 65,000 a process.
+// mostPlaces is the number of files of a column up to which the client maps them: each is a mapping
+// of its own, and Linux allows a process about 65,000 (vm.max_map_count).
 const mostPlaces = 4096
 
-// openHere opens files of this machine. Their records are read here only if some of them have to be decoded.
+// openHere opens a dataset in local files. It keeps the dataset open only if the client cannot map
+// all columns.
 func (s *recordServer) openHere(o *opening) (*opened, error) {
 	files, err := store.Open(o.Path, store.OpenOptions{Fields: o.Fields, Packed: true})
 	if err != nil {
@@ -414,7 +426,7 @@ func (s *recordServer) openHere(o *opening) (*opened, error) {
 	return w, nil
 }
 
-// verify compares files here with their checksums.
+// verify compares the records in local files with their checksums.
 func (o *opening) verify(ctx context.Context) (c compared, err error) {
 	files, err := store.Open(o.Path, store.OpenOptions{Fields: o.Fields, Packed: true})
 	if err != nil || files.Manifest == nil {
@@ -430,6 +442,7 @@ func (o *opening) verify(ctx context.Context) (c compared, err error) {
 	return c, err
 }
 
+// writeObject writes an answer in JSON.
 func (s *recordServer) writeObject(object any) error {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -440,22 +453,22 @@ func (s *recordServer) writeObject(object any) error {
 	return errors.Join(err, s.w.Flush())
 }
 
-// writeNumber writes 64 bits. The next Flush returns its error.
+// writeNumber writes 64 bits. A bufio.Writer keeps its first error, which the next Flush returns.
 func (s *recordServer) writeNumber(n int64) {
 	_, _ = s.w.Write(binary.LittleEndian.AppendUint64(s.w.AvailableBuffer(), uint64(n)))
 }
 
-// fetchedRows is a field of an answer.
+// fetchedRows is one field of an answer.
 type fetchedRows struct {
 	offsets []int64 // of a ragged field
 	rows    []byte
 	err     error
 }
 
-// mostKept is the size of the largest answer whose memory is used for the next one.
+// mostKept is the capacity up to which the memory of an answer is kept for the next one.
 const mostKept = 1 << 20
 
-// read answers a read.
+// read reads and answers a read of records.
 func (s *recordServer) read(ctx context.Context) error {
 	b, err := s.r.Peek(16)
 	if err != nil {
@@ -510,7 +523,7 @@ func (s *recordServer) read(ctx context.Context) error {
 	return s.w.Flush()
 }
 
-// isRemote reports whether records are fetched over a network.
+// isRemote reports whether records come over a network.
 func isRemote(ds recordSource) bool {
 	switch d := ds.(type) {
 	case *mirror.Dataset:
@@ -521,7 +534,8 @@ func isRemote(ds recordSource) bool {
 	return false
 }
 
-// fetch reads fields of records, side by side unless it is one record of this machine, for which that takes longer.
+// fetch reads fields of records. Several fields are read by several goroutines, unless it is one
+// record of local files, for which starting goroutines would take longer than reading.
 func (s *recordServer) fetch(ctx context.Context, ds recordSource, kind uint8, fields []store.Field) error {
 	if kind == boxRead {
 		rows, err := readBox(ctx, ds, fields, s.numbers)
@@ -559,7 +573,7 @@ func (s *recordServer) fetch(ctx context.Context, ds recordSource, kind uint8, f
 	return nil
 }
 
-// fetch reads a field of records.
+// fetch reads one field of records.
 func (p *fetchedRows) fetch(ctx context.Context, ds recordSource, f *store.Field, records []int, kind uint8) {
 	p.err, p.offsets = nil, p.offsets[:0]
 	if !f.Ragged {
@@ -576,7 +590,7 @@ func (p *fetchedRows) fetch(ctx context.Context, ds recordSource, f *store.Field
 	p.rows, p.err = ds.GatherRagged(ctx, f.Name, records, p.offsets, p.rows)
 }
 
-// names returns what the source called records; "" where that is not known.
+// names returns the source names of records in the form of a ragged field; "" if a name is unknown.
 func names(ctx context.Context, ds recordSource, records []int) fetchedRows {
 	p := fetchedRows{offsets: make([]int64, 1, len(records)+1)}
 	for _, i := range records {

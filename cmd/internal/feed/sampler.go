@@ -14,22 +14,23 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// samplerOption is a sampler.Sampler. Which of the fields it has depends on Kind.
+// samplerOption is a sampler.Sampler in JSON. Kind decides which of the other members may be set;
+// they are named in the comments.
 type samplerOption struct {
 	Kind       string         `json:"kind"`
 	Size       int            `json:"size,omitempty"`        // block
-	Weights    array          `json:"weights,omitzero"`      // weighted: float64, one a record
+	Weights    array          `json:"weights,omitzero"`      // weighted: float64, one for each record
 	Schedule   []mixWeights   `json:"schedule,omitempty"`    // mix: weights from a step on; null means the sizes
 	Linear     bool           `json:"linear,omitempty"`      // mix: between the rows of Schedule
 	Heat       float64        `json:"temperature,omitempty"` // mix
 	PerBatch   bool           `json:"per_batch,omitempty"`   // mix
 	Ends       string         `json:"ends,omitempty"`        // mix: repeat, stop or rescale
 	Once       bool           `json:"once,omitempty"`        // weighted: without replacement
-	NumSamples *int           `json:"num_samples,omitempty"` // weighted, balanced, mix; nil means as many as there are records
+	NumSamples *int           `json:"num_samples,omitempty"` // weighted, balanced, mix; nil means the number of records
 	Field      string         `json:"field,omitempty"`       // balanced; bucket, where "" means the only one of variable length
 	Buckets    int            `json:"buckets,omitempty"`     // bucket
 	Bounds     []float64      `json:"bounds,omitempty"`      // bucket: in place of buckets
-	Budget     float64        `json:"budget,omitempty"`      // bucket: of a rank
+	Budget     float64        `json:"budget,omitempty"`      // bucket: of one rank
 	Multiple   int            `json:"multiple,omitempty"`    // bucket: of sizes of all ranks; 0 means the world size
 	Count      int            `json:"count,omitempty"`       // regions
 	Indices    *array         `json:"indices,omitempty"`     // subset, listed: int64
@@ -44,7 +45,7 @@ type samplerOption struct {
 	Inner      *samplerOption `json:"inner,omitempty"`       // regions, subset, split
 }
 
-// draws returns how many records an epoch has: those asked for, or n.
+// draws returns the number of records in an epoch: NumSamples, or n.
 func (k *samplerOption) draws(n int) int {
 	if k.NumSamples == nil {
 		return n
@@ -52,14 +53,14 @@ func (k *samplerOption) draws(n int) int {
 	return *k.NumSamples
 }
 
-// maxInner is how deep samplers may be nested.
+// maxInner is how deep samplers may be nested; a request is recursive, and so is its resolution.
 const maxInner = 8
 
-// sampled describes the records of a sampler.
+// sampled is the records that a sampler orders.
 type sampled struct {
 	src    loader.Source
-	global int   // records of a batch of all ranks
-	ranks  int   // of all
+	global int   // records in a batch over all ranks
+	ranks  int   // number of ranks
 	kept   []int // the records that filters keep; nil means all
 	arrays arrays
 }
@@ -72,7 +73,8 @@ func (s sampled) len() int {
 	return s.src.Len()
 }
 
-// order returns the sampler that a request names; nil means the dataset's own order.
+// order returns the sampler that a request asks for; nil means the dataset's own order. A sampler
+// that works on filtered records sees them numbered from 0, and Subset maps the numbers back.
 func (s sampled) order(ctx context.Context, k *samplerOption) (sampler.Sampler, error) {
 	o, err := s.of(ctx, k, 0)
 	if err != nil {
@@ -84,6 +86,7 @@ func (s sampled) order(ctx context.Context, k *samplerOption) (sampler.Sampler, 
 	return o, nil
 }
 
+// of returns the sampler of a request, at a depth of nesting.
 func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.Sampler, error) {
 	if k == nil {
 		return nil, nil
@@ -143,7 +146,7 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 	case "regions":
 		return sampler.Regions{Count: k.Count, Batch: s.global, Inner: inner}, nil
 	case "subset":
-		if len(k.Ranges) == 1 && k.Indices == nil && k.Ranges[0] == [2]int{0, s.len()} { // of all, which is no other order
+		if len(k.Ranges) == 1 && k.Indices == nil && k.Ranges[0] == [2]int{0, s.len()} { // all records: the inner order
 			return cmp.Or[sampler.Sampler](inner, sampler.Sequential{}), nil
 		}
 		return sampler.Subset{Indices: indices, Ranges: k.Ranges, Inner: inner}, nil
@@ -155,16 +158,19 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 	return nil, fmt.Errorf("there is no sampler %q", k.Kind)
 }
 
-// mixWeights are the weights of a schedule, which a client cannot say what was drawn before.
+// mixWeights is an entry of a schedule in a request. It is a sampler.MixWeights without what was
+// drawn before it, which a client cannot know.
 type mixWeights struct {
 	Step    int       `json:"step"`
 	Weights []float64 `json:"weights"`
 }
 
+// mixEnds has the values of Ends by name.
 var mixEnds = map[string]sampler.MixEnds{"": sampler.MixRepeat, "repeat": sampler.MixRepeat, "stop": sampler.MixStop,
 	"rescale": sampler.MixRescale}
 
-// mix returns the order that draws from several datasets.
+// mix returns the order that draws from several datasets. If filters left records out, the sizes
+// are the numbers of the remaining records, which are found in the sorted list s.kept.
 func (s sampled) mix(k *samplerOption) (sampler.Sampler, error) {
 	sizes := combine.SizesOf(s.src)
 	if sizes == nil {
@@ -193,13 +199,16 @@ func (s sampled) mix(k *samplerOption) (sampler.Sampler, error) {
 	return sampler.NewMix(sizes, o)
 }
 
-// listed is a part of an order that the client draws. Where in the epoch the part begins is not known here, so random
-// choices follow the record alone, whether or not it comes again: else they would change when a run resumes.
+// listed is a part of an order that the client draws itself. Where the part begins in the epoch is
+// unknown here, so random transforms depend on the record alone, as if it came only once; otherwise
+// they would change when a run resumes.
 type listed struct{ sampler.Subset }
 
+// Repeats reports that records count as coming once.
 func (listed) Repeats() bool { return false }
 
-// measures reports whether an order follows from the lengths of the records of a field.
+// measures reports whether the order depends on the lengths of a field's records, which a cache of
+// pixels changes.
 func (k *samplerOption) measures(field string) bool {
 	return k != nil && (k.Kind == "bucket" && (k.Field == "" || k.Field == field) || k.Inner.measures(field))
 }
@@ -219,8 +228,9 @@ func (s sampled) chunks(k *samplerOption) (sampler.Sampler, error) {
 	return loader.NewChunkShuffleOf(s.src, s.kept, o)
 }
 
-// within returns what the sampler within a subset is of: for bucket, balanced and chunk_shuffle, these records alone.
-// Numbers of no record are left to the subset to report.
+// within returns the records for the sampler inside of a subset: bucket, balanced and chunk_shuffle
+// look at the values of records, and must see those of the subset only. Numbers that do not exist
+// are left for the subset to report.
 func (s sampled) within(k *samplerOption, indices []int) sampled {
 	ofSome := []string{"bucket", "balanced", "chunk_shuffle", "subset"}
 	if k.Kind != "subset" || k.Inner == nil || !slices.Contains(ofSome, k.Inner.Kind) {
@@ -248,7 +258,7 @@ func (s sampled) within(k *samplerOption, indices []int) sampled {
 	return s
 }
 
-// column returns the numbers of the records that filters keep.
+// column returns the values of a field, of the records that filters keep.
 func (s sampled) column(ctx context.Context, field string) ([]float64, error) {
 	values, err := loader.Column(ctx, s.src, field)
 	if err != nil || s.kept == nil {
@@ -261,7 +271,7 @@ func (s sampled) column(ctx context.Context, field string) ([]float64, error) {
 	return kept, nil
 }
 
-// buckets returns the order by the numbers of a field.
+// buckets returns the order by the values or lengths of a field.
 func (s sampled) buckets(ctx context.Context, k *samplerOption) (sampler.Sampler, error) {
 	name := k.Field
 	if name == "" {

@@ -22,10 +22,12 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// errGone is the cause of a session's end when the client has closed its end.
+// errGone is the cause of a session's end when the client has closed the connection.
 var errGone = errors.New("the client has gone")
 
-// session serves one client.
+// session serves one client. Two goroutines share it: talk sends batches (run, hand), and listen
+// reads requests. The client's requests change what run does through starts and stop; everything
+// that open makes is fixed afterwards.
 type session struct {
 	transport transport
 	conn      connection
@@ -33,42 +35,44 @@ type session struct {
 	cancel    context.CancelCauseFunc
 	server
 
-	sending  sync.Mutex    // one message at a time
-	messages atomic.Uint64 // that were sent, but for those that wake
+	sending  sync.Mutex    // held while a message is written, as several goroutines write
+	messages atomic.Uint64 // number of messages sent, except those that only wake
 	watched  bool
 
-	// Made by open.
-	pool    *external.Pool // nil if the client has no functions
+	// These are set by open and fixed afterwards. pool is nil if the client has no functions.
+	pool    *external.Pool
 	subject *subject
 	arena   *arena
 	ld      *loader.Loader
 	desk    *desk
 	direct  bool
 
-	positions *positions // nil if batches come as messages
+	positions *positions // nil if batches are sent as messages
 
-	clientWorkers int // the number that the client asks for; 0 if it asks for none
+	clientWorkers int // the client's num_workers; 0 if it gives none
 
-	starts chan request // starts that the client asks for; the last one at most
+	starts chan request // holds the latest start that run has not begun
 	mu     sync.Mutex
-	stop   context.CancelFunc // ends the batches that are being sent; under mu
+	stop   context.CancelFunc // ends the batches that are being sent; guarded by mu
 }
 
-// server is the state that all sessions of a feed share.
+// server is what all sessions of a feed share.
 type server struct {
-	paths     []string          // of datasets, or URLs: see package datasetarg
-	workers   int               // for a client that does not ask for a number
-	cache     *datasetarg.Cache // of datasets that are not here
-	functions *functionWorkers  // nil if the client has started none
+	paths     []string          // datasets, as paths or URLs: see package datasetarg
+	workers   int               // for clients that give no number
+	cache     *datasetarg.Cache // for datasets that are not on this machine, and raw samples
+	functions *functionWorkers  // nil if the client has started no worker processes
 }
 
-// functionWorkers are the processes that a client has started for its functions.
+// functionWorkers are the worker processes that a client has started for its functions: the memory
+// that they share with feed, and a connection to each.
 type functionWorkers struct {
 	memory *arena
 	conns  []io.ReadWriteCloser
 }
 
-// functionPool returns a Pool of the workers; nil if the client has no functions.
+// functionPool returns a Pool of the worker processes; nil if the client's pipelines have no
+// functions.
 func (v server) functionPool(o *Options) (*external.Pool, error) {
 	names, err := o.functionNames()
 	switch {
@@ -83,8 +87,9 @@ func (v server) functionPool(o *Options) (*external.Pool, error) {
 	return external.New(v.functions.conns, names, shared{v.functions.memory}, nil)
 }
 
-// serve serves the client at the other end of t batches until it closes its end, or ctx is done, and closes the
-// connection. It sends errors to the client if it can, and returns those that it could not send.
+// serve serves the client of a transport until the client closes its end or ctx is done, and then
+// closes the connection. Errors are sent to the client; serve returns those that could not be sent.
+// The end of a client is not an error.
 func (v server) serve(ctx context.Context, t transport) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -111,14 +116,14 @@ func (v server) serve(ctx context.Context, t transport) error {
 	return err
 }
 
-// left reports whether a session ended because the client did, which is not a failure.
+// left reports whether a session ended because its client did, which is no failure.
 func left(err error) bool {
 	return err == nil || errors.Is(err, io.EOF) || errors.Is(err, errGone) || errors.Is(err, errPeer) ||
 		slices.ContainsFunc(gone, func(end error) bool { return errors.Is(err, end) })
 }
 
-// hangUp ends the session of a done context: it sends the reason to the client, and then reads and
-// writes return.
+// hangUp ends the session of a done context. It sends the reason to the client, unless the client
+// has left, and then makes all blocked reads and writes return, by a deadline in the past.
 func (s *session) hangUp(cause error) {
 	if !left(cause) {
 		const writeTimeout = time.Second // with a client that does not read
@@ -129,8 +134,8 @@ func (s *session) hangUp(cause error) {
 	_ = s.conn.SetDeadline(time.Unix(1, 0)) // in the past
 }
 
-// talk sends an error to the client, and then waits for it to leave: its memory stays as
-// it is until then.
+// talk is the life of a session. After an error, which it sends to the client, it waits until the
+// client leaves: the client may still read batches, whose memory stays as it is until then.
 func (s *session) talk(ctx context.Context) error {
 	q, numbers, err := s.greeting()
 	if err != nil {
@@ -174,7 +179,7 @@ func (s *session) greeting() (request, *os.File, error) {
 	return q, file, err
 }
 
-// refuse sends the client the reason there is no session.
+// refuse tells the client why there is no session.
 func (s *session) refuse(err error) error {
 	if left(err) {
 		return err
@@ -184,7 +189,7 @@ func (s *session) refuse(err error) error {
 	return s.write(reply{Error: cli.Worded(err.Error()), Raised: raisedBy(err), Rows: rows})
 }
 
-// open makes the loader that q asks for, and sends the welcome.
+// open makes the loader that the hello q asks for, and sends the welcome.
 func (s *session) open(ctx context.Context, q request, numbers *os.File) error {
 	if q.Hello == nil {
 		return errors.New("feed: the first message of a client is a hello")
@@ -204,7 +209,7 @@ func (s *session) open(ctx context.Context, q request, numbers *os.File) error {
 		return err
 	}
 	if s.pool != nil {
-		context.AfterFunc(ctx, s.pool.Close) // so that nobody waits for a function any more
+		context.AfterFunc(ctx, s.pool.Close) // whoever waits for a function is woken
 		if o.NumWorkers == 0 {
 			o.NumWorkers = max(2, s.pool.Workers())
 		}
@@ -215,8 +220,8 @@ func (s *session) open(ctx context.Context, q request, numbers *os.File) error {
 	return s.start(o, q.Hello)
 }
 
-// mostBatch is how many bytes the fixed fields of one batch can have. One that a client asks for by mistake would take
-// the memory of all.
+// mostBatch is the most bytes that the fixed fields of one batch may have. A batch that is asked
+// for by mistake would otherwise take all memory.
 const mostBatch = 16 << 30
 
 // checkBatch refuses batches that take more than mostBatch.
@@ -228,7 +233,8 @@ func (s *session) checkBatch(records int) error {
 	return nil
 }
 
-// recordBytes returns the bytes of a record in a batch, with its number and mask, without fields of variable length.
+// recordBytes returns the bytes of a record in a batch, with its number (8) and mask (1), without
+// fields of variable length.
 func (s *session) recordBytes() int64 {
 	n := int64(8 + 1)
 	for _, f := range s.subject.fields {
@@ -239,14 +245,18 @@ func (s *session) recordBytes() int64 {
 	return n
 }
 
-// leastView is how many bytes a batch has at least that the client maps in files: a smaller one is copied sooner.
+// leastView is the size of a batch from which the client maps consecutive records in files; a
+// smaller batch is copied faster than it is mapped.
 const leastView = 64 << 10
 
-// worthViews reports whether to have the client map batches of consecutive records: nothing is done with them.
+// worthViews reports whether the client should map batches of consecutive records in the files:
+// only if nothing is done with the records.
 func (s *session) worthViews(o *loader.Options) bool {
 	return len(o.Transforms) == 0 && o.Collate.Worker == nil && s.recordBytes()*int64(o.BatchSize) >= leastView
 }
 
+// start makes arena, loader, desk and positions, and sends the welcome. The loader's buffers are in
+// the arena if all fields have one size, so that a batch is filled where the client reads it.
 func (s *session) start(o *Options, hello *hello) error {
 	if err := s.checkBatch(o.BatchSize); err != nil {
 		return err
@@ -267,7 +277,7 @@ func (s *session) start(o *Options, hello *hello) error {
 	positioned := hello.Positions && positioned(o, s.subject)
 	passer, passes := s.transport.(passer)
 	s.arena.views = hello.Files && positioned && passes && s.worthViews(&lo)
-	// a client that has gone is noticed elsewhere
+	// An error of this write is ignored: a client that has left is noticed by listen.
 	lo.Report = func(e *loader.Error) { _ = s.write(reply{Skipped: e.Error()}) }
 	if s.ld, err = loader.New(s.subject.src, lo); err != nil {
 		return err
@@ -306,11 +316,13 @@ func (s *session) start(o *Options, hello *hello) error {
 	}}, func(message []byte) error { return s.transport.welcome(message, m) })
 }
 
-// close gives back what open made.
+// close releases what open made. The order matters: the pool first, as the loader waits for
+// functions; the desk before the loader, as it holds batches; the arena last, as everything is in
+// it.
 func (s *session) close() error {
 	var errs []error
 	if s.pool != nil {
-		s.pool.Close() // first, as the loader waits for functions
+		s.pool.Close()
 	}
 	if s.desk != nil {
 		errs = append(errs, s.desk.Close())
@@ -327,7 +339,7 @@ func (s *session) close() error {
 	return errors.Join(errs...)
 }
 
-// listen does what the client asks for, until it leaves or says what it must not.
+// listen does what the client asks for, until the client leaves or breaks the protocol.
 func (s *session) listen(ctx context.Context) error {
 	for {
 		q, err := readRequest(s.in)
@@ -357,7 +369,7 @@ func (s *session) listen(ctx context.Context) error {
 	}
 }
 
-// statistics returns what the session did for a client, with metrics if there are labels.
+// statistics returns what the session has done, with metrics if the request has labels.
 func (s *session) statistics(q *request) *statistics {
 	stats := q.divide(s.ld.Stats())
 	var mixed []loader.MixedStats
@@ -372,7 +384,8 @@ func (s *session) statistics(q *request) *statistics {
 	}
 }
 
-// metrics returns numbers for Prometheus; "" without labels, which may be an empty map.
+// metrics returns the statistics in the text format of Prometheus; "" if labels is nil. An empty
+// map asks for metrics without labels.
 func metrics(stats loader.Stats, labels map[string]string) string {
 	if labels == nil {
 		return ""
@@ -386,14 +399,14 @@ func metrics(stats loader.Stats, labels map[string]string) string {
 	return b.String()
 }
 
-// restart ends the batches that are being sent, and has others begin at a position. A start that did not begin
-// yet is replaced: the client that sent it was interrupted, and does not wait for its answer.
+// restart makes run begin at another position, and stops the batches that are being sent. A start
+// that has not begun is replaced: its client was interrupted and does not wait for the answer.
 func (s *session) restart(q request) error {
 	if err := s.desk.check(q.Held); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock() // held for both, so that the batches of this very start are not ended
+	defer s.mu.Unlock() // for both steps, so that stop cannot end the batches of this very start
 	select {
 	case <-s.starts:
 	default:
@@ -405,7 +418,7 @@ func (s *session) restart(q request) error {
 	return nil
 }
 
-// run sends batches from wherever the client wants them to begin, until the session ends.
+// run sends batches from the position of each start, until the session ends.
 func (s *session) run(ctx context.Context) error {
 	for {
 		select {
@@ -419,8 +432,8 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// runFrom sends batches from a position on until the client asks for others, or until an error,
-// which it sends to the client.
+// runFrom sends batches from a position until the next start, or until an error, which it sends to
+// the client. Slots that the client does not hold any more are freed first.
 func (s *session) runFrom(ctx context.Context, q request) error {
 	pass, stop := context.WithCancel(ctx)
 	defer stop()
@@ -460,7 +473,8 @@ func (s *session) runFrom(ctx context.Context, q request) error {
 	return s.write(reply{Failed: err.Error(), Raised: raisedBy(err)})
 }
 
-// epochs sends all batches from where the loader is, each when a slot is free. It returns an error.
+// epochs sends all batches from the loader's position on, without end. It returns only with an
+// error.
 func (s *session) epochs(ctx context.Context) error {
 	for _, batches := range s.ld.Epochs(ctx, math.MaxInt) {
 		for b, err := range batches {
@@ -475,7 +489,7 @@ func (s *session) epochs(ctx context.Context) error {
 	return errors.New("feed: there are no more epochs")
 }
 
-// hand waits for a free slot, and sends a batch.
+// hand waits for a free slot, puts the batch there and tells the client.
 func (s *session) hand(ctx context.Context, b loader.Batch) error {
 	if s.positions != nil {
 		return s.handPosition(ctx, b)
@@ -499,12 +513,13 @@ func (s *session) hand(ctx context.Context, b loader.Batch) error {
 	return s.write(reply{Batch: where})
 }
 
-// positioned reports whether batches can be shown by positions: they have one shape and follow each other in order.
+// positioned reports whether batches can be shown by positions: they must have one shape, so that a
+// header has a fixed size, and come in order.
 func positioned(o *Options, s *subject) bool {
 	return !s.ragged() && s.packed == nil && (o.InOrder == nil || *o.InOrder)
 }
 
-// handPosition waits for a free slot, and shows a batch to the client.
+// handPosition is hand by positions.
 func (s *session) handPosition(ctx context.Context, b loader.Batch) error {
 	if err := s.positions.await(ctx, s.desk.free, s.desk.release); err != nil {
 		b.Release()
@@ -531,7 +546,7 @@ func (s *session) handPosition(ctx context.Context, b loader.Batch) error {
 	return nil
 }
 
-// write sends a message. It may be called by any goroutine.
+// write sends a message, from any goroutine.
 func (s *session) write(r reply) error {
 	return s.send(r, func(message []byte) error {
 		_, err := s.conn.Write(message)
@@ -539,7 +554,7 @@ func (s *session) write(r reply) error {
 	})
 }
 
-// send makes a message and has it sent, one at a time.
+// send encodes a message and sends it by a function, one message at a time.
 func (s *session) send(r reply, by func(message []byte) error) error {
 	message, err := frame(r)
 	if err != nil {

@@ -7,14 +7,16 @@ import (
 	"github.com/penstock/penstock/internal/sys/usage"
 )
 
-// machine returns how many cores this process may use, and how many the machine has; 0 if that is not known.
+// machine returns the number of cores that this process may use, and of the machine, 0 if that is
+// unknown. Tests replace it.
 var machine = func() (mine, all int) {
 	_, all = usage.Machine()
 	return runtime.NumCPU(), all
 }
 
-// localSize returns how many training processes share the cores that this process may use, as their launcher says it in
-// the environment. It is 1 if the launcher has bound each to its own cores.
+// localSize returns the number of training processes that share the cores of this process, by the
+// launcher's environment variables. It is 1 if each has cores of its own: the processes together
+// then use no more cores than the machine has.
 func localSize(lookup rank.Lookup) int {
 	n := max(1, rank.Local(lookup))
 	if mine, all := machine(); mine*n <= all {

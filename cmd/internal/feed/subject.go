@@ -18,7 +18,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// dataset is one on disk, the mirror of one in a bucket, or a view of such.
+// dataset is an open dataset, mirror, view or source of raw samples, with what a session needs of
+// it.
 type dataset struct {
 	src    loader.Source
 	fields []store.Field
@@ -26,7 +27,9 @@ type dataset struct {
 	close  func() error
 }
 
-// openDataset opens a dataset or a view, one of count, by its path or its URL.
+// openDataset opens one of count datasets. Raw samples may become pixels or files in the cache
+// while they are loaded. With several sources, Auto stores no pixels, because their records must be
+// alike.
 func (s *subject) openDataset(ctx context.Context, cache *datasetarg.Cache, path string, o *Options, count int) (
 	*dataset, error) {
 	of := datasetarg.Options{Fields: o.Fields, Split: o.Split, Shares: o.Splits, Prepare: o.Prepare,
@@ -52,28 +55,28 @@ func (s *subject) openDataset(ctx context.Context, cache *datasetarg.Cache, path
 	return &dataset{ds.Source, ds.Fields, ds.Guard, ds.Close}, nil
 }
 
-// subject is the data that a session serves: the records of one dataset or of several, or rows of
-// them, and the transforms of their fields.
+// subject is the data that a session serves: the records of its datasets, or rows packed from them,
+// their order, and the transforms of their fields.
 type subject struct {
 	datasets []*dataset
 	src      loader.Source
 	packed   *combine.Packed // nil if records are not packed
 	options  loader.Options
 	fields   []served
-	pool     *external.Pool // of the client's functions; nil if there are none
+	pool     *external.Pool // nil if the client has no functions
 	stats    []functionStats
-	choices  []*rawcache.Choice // of raw samples: what is stored of them
+	choices  []*rawcache.Choice // what the cache stores of raw samples
 }
 
-// served is a field of batches.
+// served is a field of batches as the client sees it.
 type served struct {
 	store.Field
 	source string // its name in the loader's batches
 	finish *finish
-	padded bool // batches vary in shape
+	padded bool // batches differ in shape
 }
 
-// newSubject opens datasets, and resolves what a client asks for.
+// newSubject opens the datasets and resolves everything that the client asks for.
 func newSubject(ctx context.Context, cache *datasetarg.Cache, paths []string, o *Options, numbers *os.File,
 	pool *external.Pool) (*subject, error) {
 	s := &subject{pool: pool}
@@ -83,6 +86,8 @@ func newSubject(ctx context.Context, cache *datasetarg.Cache, paths []string, o 
 	return s, nil
 }
 
+// open does the work of newSubject. The order of steps: datasets, filters, packing, sampler,
+// transforms; each works on the result of the step before.
 func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []string, o *Options, numbers arrays) error {
 	for _, path := range paths {
 		ds, err := s.openDataset(ctx, cache, path, o, len(paths))
@@ -126,8 +131,8 @@ func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []str
 	return s.make(ctx, o, fields)
 }
 
-// epoch returns the number of records of an epoch, 0 if the order is not one of the source, which the loader reports,
-// and whether none of its batches is full.
+// epoch returns the number of records in an epoch, and whether no batch of it is full. The number
+// is 0 if the order does not fit the source, which the loader reports.
 func (s *subject) epoch(o *Options, global int) (records int, none bool) {
 	order := s.options.Sampler
 	if order == nil {
@@ -143,7 +148,8 @@ func (s *subject) epoch(o *Options, global int) (records int, none bool) {
 	return seq.Len(), seq.Len() < global
 }
 
-// make resolves the transforms of the fields.
+// make resolves the transforms of the fields and the batch transforms, and lists the fields of
+// batches.
 func (s *subject) make(ctx context.Context, o *Options, fields []store.Field) error {
 	fs := &functions{pool: s.pool, batch: o.BatchSize, sample: s.sampler(ctx, o), name: func(record int) string {
 		if named, ok := s.src.(loader.NamedSource); ok {
@@ -187,7 +193,8 @@ func (s *subject) make(ctx context.Context, o *Options, fields []store.Field) er
 	return nil
 }
 
-// guard calls f, which reads memory of the datasets, and returns faults of that as errors.
+// guard calls f, which reads memory of the datasets, and returns faults in that memory as errors.
+// The guards are nested, since each knows the memory of its dataset only.
 func (s *subject) guard(f func() error) error {
 	for _, ds := range s.datasets {
 		inner := f
@@ -196,7 +203,8 @@ func (s *subject) guard(f func() error) error {
 	return f()
 }
 
-// ragged reports whether batches have fields of variable length, or of a size that each batch has of its own.
+// ragged reports whether batches have fields of variable length or shape, whose memory cannot be
+// allocated before.
 func (s *subject) ragged() bool {
 	for _, f := range s.fields {
 		if f.Ragged || f.padded {
@@ -215,7 +223,7 @@ func (s *subject) Close() error {
 	return errors.Join(errs...)
 }
 
-// prepared says what is stored of raw samples, after a sentence.
+// prepared says what the cache stores of raw samples, as a continuation of a sentence.
 func (s *subject) prepared() string {
 	var text strings.Builder
 	for _, c := range s.choices {
@@ -228,11 +236,12 @@ func (s *subject) prepared() string {
 	return text.String()
 }
 
-// mostSamples is how many records say whether what a function makes has one shape, and are tried where on_error passes
-// over those that cannot be decoded.
+// mostSamples is the number of records by which functions show the shape of their results.
 const mostSamples = 16
 
-// sampler returns what gives stored records of a subject to functions that are asked what they make.
+// sampler returns the function that gives records to functions that are asked what they return: the
+// first records of the first epoch, so that the same exception comes as in training. If on_error
+// skips bad records, later ones are tried.
 func (s *subject) sampler(ctx context.Context, o *Options) func(f store.Field,
 	try func(src []byte, r loader.Record) (enough bool, err error)) error {
 	return func(f store.Field, try func(src []byte, r loader.Record) (enough bool, err error)) error {

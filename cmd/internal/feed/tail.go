@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// head returns the head of the pipeline of a field of image files that a path has, for the cache to store, and enters
-// the tail.
+// head returns the first transforms of the pipeline of a field of image files, whose results the
+// cache can store, and remembers the rest in o.tails. path is the dataset's.
 func (o *Options) head(path, field string) (*transforms.Pipeline, error) {
 	p, err := o.divisible(path, field)
 	if err != nil {
@@ -30,7 +30,8 @@ func (o *Options) head(path, field string) (*transforms.Pipeline, error) {
 	return head, err
 }
 
-// divisible returns the pipeline of a field, if what is done to an image depends on nothing else.
+// divisible returns the pipeline of a field if its result depends on the image file alone.
+// Otherwise it returns the reason why pixels cannot be stored.
 func (o *Options) divisible(path, field string) (*transforms.Pipeline, error) {
 	recipe, _ := o.recipe(field)
 	parts, err := splitRecipe(recipe)

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// batchLog writes a line for each batch of each setup: CSV with a head, or JSON lines.
+// batchLog writes a line for each batch of each setup: CSV with a head, or JSON lines. A nil
+// *batchLog writes nothing. It keeps its first error for close, so that measuring goes on.
 type batchLog struct {
 	file *os.File
 	out  *bufio.Writer
@@ -20,13 +21,14 @@ type batchLog struct {
 	err  error
 }
 
-// logFormats are the endings of names that a batchLog can have.
+// logFormats lists the endings that a log's name may have.
 var logFormats = []string{".csv", ".jsonl"}
 
+// logHead has the names of the columns, as in the JSON of logLine.
 var logHead = []string{"table", "row", "epoch", "batch", "records", "at_s", "wait_s", "body_s"}
 
-// logLine is a batch in a log: seconds since its setup began, that the consumer waited, and
-// that it used the batch.
+// logLine is a batch in a log. Times are in seconds: since the setup began, that the consumer
+// waited for the batch, and that it used the batch.
 type logLine struct {
 	Table   string  `json:"table"`
 	Row     string  `json:"row"`
@@ -38,8 +40,7 @@ type logLine struct {
 	Body    float64 `json:"body_s"`
 }
 
-// createLog makes the file, whose ending says what it is. Without a path it returns nil,
-// which logs nothing.
+// createLog creates the file, whose ending decides the format. If path is "", it returns nil.
 func createLog(path string) (*batchLog, error) {
 	if path == "" {
 		return nil, nil
@@ -56,7 +57,7 @@ func createLog(path string) (*batchLog, error) {
 	return l, nil
 }
 
-// add writes a line. An error is kept for close.
+// add writes the line of a batch.
 func (l *batchLog) add(table, row string, e batchEvent) {
 	if l == nil || l.err != nil {
 		return
@@ -71,7 +72,7 @@ func (l *batchLog) add(table, row string, e batchEvent) {
 		number(line.At), number(line.Wait), number(line.Body)})
 }
 
-// close writes what is left.
+// close writes what is buffered, closes the file and returns the first error.
 func (l *batchLog) close() error {
 	if l == nil {
 		return nil

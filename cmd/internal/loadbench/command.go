@@ -67,6 +67,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
+// flags declares the flags, in groups.
 func (c *command) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&c.Synthetic, "synthetic", false, "measure the tutorial's synthetic dataset, made in a temporary folder")
@@ -103,7 +104,8 @@ func (c *command) flags(cmd *cobra.Command) {
 	cli.Group(cmd, "Output", "json", "markdown", "plot", "log", "quiet")
 }
 
-// settle takes over arguments and those flags that need reading, and says what is wrong.
+// settle takes the arguments, parses the flags that are texts, sets defaults that depend on other
+// flags, and returns everything that is wrong.
 func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) {
 	switch {
 	case c.Synthetic && len(args) > 0:
@@ -150,17 +152,19 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 	return append(problems, c.problems()...)
 }
 
-// output is a file that a flag asks for.
+// output is a file that a flag asks for, with the endings its name may have.
 type output struct {
 	flag, name string
 	endings    []string
 }
 
+// outputs returns the files that the flags may ask for.
 func (c *command) outputs() []output {
 	return []output{{"--plot", c.plot, []string{".svg"}}, {"--log", c.Log, logFormats}}
 }
 
-// run measures, and prints what there is even if that ended early.
+// run measures and prints the report. After Ctrl-C, the rows that were finished are still printed:
+// they may have taken minutes.
 func (c *command) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	for _, f := range c.outputs() {
@@ -187,6 +191,7 @@ func (c *command) run(cmd *cobra.Command) error {
 	return err
 }
 
+// print prints the report in the format that was asked for.
 func (c *command) print(cmd *cobra.Command, r *Report) error {
 	text := r.Text
 	if c.markdown {

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// guide returns the benchmark of the configuration guide: epochs of a training loop whose
-// steps take a while, in several configurations.
+// guide returns the table of the configuration guide: epochs of a training loop whose steps take a
+// while, in several configurations.
 func guide(ctx context.Context, o *Options, s *subject, kind string) (Table, []*setup) {
 	o = o.scaled()
 	p := progress{o: o, s: s, m: maker{ctx: ctx, work: newWork(kind, o.Delay), out: s.make, seed: o.Seed}}
@@ -35,11 +35,11 @@ func guide(ctx context.Context, o *Options, s *subject, kind string) (Table, []*
 type lifetime int
 
 const (
-	eachEpoch lifetime = iota // they are rebuilt for each
+	eachEpoch lifetime = iota // they are made anew for each epoch
 	forAll
 )
 
-// pool returns a setup of that many workers.
+// pool returns a setup with workers. prefetch is per worker, as in PyTorch.
 func (p *progress) pool(name string, workers, prefetch int, life lifetime) *setup {
 	s := p.row(name, "", workers)
 	s.opts.Prefetch, s.persistent = workers*prefetch, life == forAll
@@ -49,6 +49,7 @@ func (p *progress) pool(name string, workers, prefetch int, life lifetime) *setu
 	return s
 }
 
+// guideNotes returns the guide's own results, for comparison.
 func (p *progress) guideNotes() []string {
 	notes := []string{"Published by the guide, for batches of 4 of cloud data, its best (32 workers, prefetch 3, " +
 		"persistent) against its baseline:",
@@ -64,8 +65,8 @@ func (p *progress) guideNotes() []string {
 	return notes
 }
 
-// against compares the best row with the first, as the guide does, and also the run as a
-// whole.
+// against compares the best row with the first, as the guide does, and also the whole run, which
+// the guide leaves out.
 func (t *Table) against() string {
 	var base *Result
 	for i := range t.Rows {
@@ -90,7 +91,7 @@ func (t *Table) against() string {
 		short(base.Total), short(best.Total), ratio(base.Total.Seconds(), best.Total.Seconds()))
 }
 
-// guideCells returns a line of the guide's table.
+// guideCells returns a line of the guide's table, in the order of guideHead.
 func (r *Result) guideCells() []string {
 	if !r.Ran() {
 		return []string{r.Name, "n/a"}

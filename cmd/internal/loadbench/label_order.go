@@ -12,11 +12,13 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// looked is how many batches labelOrder looks at.
+// looked is the number of batches that labelOrder looks at.
 const looked = 64
 
-// labelOrder says how records that are neighbors in a dataset have fewer classes than others, "" if they have not, or
-// nothing says which field has classes. Samplers that keep neighbors together are not recommended then.
+// labelOrder says that records are stored in the order of their labels, so that neighbors have
+// fewer classes than random records; "" if this is not so or no field has classes. In that case,
+// settings that keep neighbors together would train on batches of few classes, so they are not
+// recommended however fast they are.
 func labelOrder(ctx context.Context, src loader.Source, batch int) (string, error) {
 	described, ok := src.(interface{ Schema() store.Schema })
 	if !ok || batch < 2 || src.Len() < 2*batch {
@@ -44,7 +46,8 @@ func labelOrder(ctx context.Context, src loader.Source, batch int) (string, erro
 	return "", nil
 }
 
-// classesOfBatches returns how many classes batches of neighbors and of random records have on average.
+// classesOfBatches returns the average number of classes in batches of neighbors, and in batches of
+// random records.
 func classesOfBatches(ctx context.Context, src loader.Source, f store.Field, batch int) (together, anyhow float64,
 	err error) {
 	n, r := src.Len(), rand.New(rand.NewPCG(1, 2))

@@ -13,8 +13,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Machine is the capacity of this machine, measured in the same run: rates in bytes per second,
-// each the best of several short runs on one core.
+// Machine is the capacity of this machine, measured in the same run: rates in bytes per second on
+// one core, each the best of several short runs. "Of limit" in the tables is relative to these
+// numbers, so that results of different machines can be compared.
 type Machine struct {
 	CPU      string  `json:"cpu,omitempty"`
 	Cores    int     `json:"cores"` // that Go may use
@@ -24,17 +25,19 @@ type Machine struct {
 	Load     string  `json:"load,omitempty"` // averages of the system at the start, over 1, 5 and 15 minutes
 	Memcpy   float64 `json:"memcpy_bytes_per_s"`
 	Read     float64 `json:"read_bytes_per_s"`     // reading every cache line of memory
-	Generate float64 `json:"generate_bytes_per_s"` // drawing random float32, where the dataset is synthetic
-	// reading records of the dataset's files, in whatever state the page cache is; 0 if not measured
+	Generate float64 `json:"generate_bytes_per_s"` // drawing random float32, for a synthetic dataset
+	// Pread is the rate of reading records of the dataset's files, in whatever state the page cache
+	// is; 0 if not measured.
 	Pread    float64 `json:"pread_bytes_per_s"`
-	Fault    float64 `json:"page_fault_ns"` // first touch of a page of new memory
-	Resident float64 `json:"resident"`      // part of the dataset that is in memory at the start; -1 if not known
+	Fault    float64 `json:"page_fault_ns"` // the first touch of a page of new memory
+	Resident float64 `json:"resident"`      // share of the dataset that is in memory at the start; -1 if unknown
 }
 
-// calibrationBytes are more than caches hold.
+// calibrationBytes is more than CPU caches hold, so that memory is measured and not a cache.
 const calibrationBytes = 64 << 20
 
-// newMachine measures the machine, apart from what depends on a dataset.
+// newMachine measures everything that does not depend on a dataset. faultTime comes first: it needs
+// memory that was never touched.
 func newMachine() Machine {
 	m := Machine{CPU: cpuName(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS, Arch: runtime.GOARCH,
 		Go: runtime.Version(), Load: loadAverage(), Resident: -1}
@@ -49,8 +52,8 @@ func newMachine() Machine {
 	return m
 }
 
-// faultTime returns the nanoseconds that the first touch of a page of b takes: the best of
-// several parts, as others may use the machine too.
+// faultTime returns the nanoseconds that the first touch of a page of b takes: the best of several
+// parts, since other programs may disturb some.
 func faultTime(b []byte) float64 {
 	const parts = 16
 	page, best := os.Getpagesize(), time.Hour
@@ -64,11 +67,11 @@ func faultTime(b []byte) float64 {
 	return float64(best.Nanoseconds()) * parts * float64(page) / float64(len(b))
 }
 
-// bestRate returns the bytes a second of the fastest of several runs.
+// bestRate returns n divided by the time of the fastest of several runs of f, per second.
 func bestRate(n int, f func()) float64 {
 	const least, most, longest = 5, 40, 300 * time.Millisecond
 	best := time.Hour
-	f() // memory that was never touched is slow the first time
+	f() // the first run pays for memory that was never touched
 	for i, start := 0, time.Now(); i < least || i < most && time.Since(start) < longest; i++ {
 		began := time.Now()
 		f()
@@ -77,7 +80,7 @@ func bestRate(n int, f func()) float64 {
 	return float64(n) / best.Seconds()
 }
 
-// lookAt measures how a dataset's largest field is in memory and how fast its files are
+// lookAt measures how much of the dataset's largest field is in memory, and how fast its file is
 // read.
 func (m *Machine) lookAt(s *subject, field string) {
 	if can, err := loader.CapabilitiesOf(s.stored); err == nil && can.Contiguous(field, 0, s.stored.Len()) {
@@ -95,7 +98,8 @@ func (m *Machine) lookAt(s *subject, field string) {
 	}
 }
 
-// preadRate reads records of an extent, spread over it, for up to a fifth of a second.
+// preadRate reads records of an extent, spread over it, for up to a fifth of a second, and returns
+// bytes per second.
 func preadRate(e layout.Extent, size int) float64 {
 	const longest = 200 * time.Millisecond
 	f, err := e.Open()
@@ -114,7 +118,7 @@ func preadRate(e layout.Extent, size int) float64 {
 	return float64(n*int64(size)) / max(1e-9, time.Since(began).Seconds())
 }
 
-// cpuName returns the CPU's name if the system reports it in a file.
+// cpuName returns the CPU's name; "" if the system does not report it in /proc/cpuinfo.
 func cpuName() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -128,7 +132,7 @@ func cpuName() string {
 	return ""
 }
 
-// loadAverage returns how many processes wanted to run in the last minute.
+// loadAverage returns the system's load averages over 1, 5 and 15 minutes; "" if unknown.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if f := strings.Fields(string(text)); err == nil && len(f) >= 3 {
@@ -137,7 +141,7 @@ func loadAverage() string {
 	return ""
 }
 
-// busy returns a warning if other programs used the machine when the run began, else "".
+// busy returns a warning if other programs used half of the cores or more when the run began.
 func (m *Machine) busy() string {
 	var now float64
 	if n, _ := fmt.Sscan(m.Load, &now); n == 0 || now < float64(m.Cores)/2 {
@@ -147,7 +151,7 @@ func (m *Machine) busy() string {
 		"one, and vary", now, m.Cores)
 }
 
-// freeMemory returns the bytes that new processes can have, 0 if not known.
+// freeMemory returns the bytes that are available without swapping, 0 if unknown.
 func freeMemory() int {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

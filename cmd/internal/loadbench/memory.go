@@ -8,8 +8,9 @@ import (
 	"github.com/penstock/penstock/loader/mlock"
 )
 
-// pinned is page-locked memory that is kept from one Loader to the next, as PyTorch keeps
-// its own: locking takes longer than an epoch may. It is a loader.Allocator.
+// pinned is page-locked memory that is kept from one Loader to the next, as PyTorch caches its own:
+// locking pages can take longer than an epoch. It is a loader.Allocator. all has everything that
+// was allocated, free what no Loader uses.
 type pinned struct {
 	from interface {
 		Alloc(n int) ([]byte, error)
@@ -20,8 +21,8 @@ type pinned struct {
 	close     func() error
 }
 
-// newPinned returns page-locked memory of a CUDA device where there is one, otherwise of the
-// process, or why it cannot have n bytes.
+// newPinned returns page-locked memory, of a CUDA device if there is one, otherwise of the process,
+// or why n bytes cannot be locked. It tries n bytes before anything is measured.
 func newPinned(n int) (m *pinned, why string) {
 	if dev, err := cuda.Open(0); err == nil {
 		return &pinned{from: dev.Allocator(), close: dev.Close}, ""
@@ -58,7 +59,7 @@ func (m *pinned) Alloc(n int) ([]byte, error) {
 	return b, err
 }
 
-// Free keeps b for the next Loader.
+// Free keeps b for the next Loader, with its full capacity.
 func (m *pinned) Free(b []byte) error {
 	m.free = append(m.free, b[:cap(b)])
 	return nil
@@ -67,7 +68,7 @@ func (m *pinned) Free(b []byte) error {
 // Pinned reports whether the memory is page-locked.
 func (m *pinned) Pinned() bool { return m.from.Pinned() }
 
-// release gives all memory back. No Loader may use it any more.
+// release frees all memory. No Loader may use it any more.
 func (m *pinned) release() error {
 	var errs []error
 	for _, b := range m.all {

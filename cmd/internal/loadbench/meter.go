@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// errEnough ends a run that has all of its batches.
+// errEnough ends a run that has enough batches.
 var errEnough = errors.New("enough batches")
 
 // batchEvent describes one batch as it was used.
@@ -29,12 +29,13 @@ type meter struct {
 	r      *Result
 	report func(batchEvent)
 	began  time.Time
-	asked  time.Time
-	from   time.Time // start of the present epoch, including New of its Loader
+	asked  time.Time // when the consumer asked for the batch it waits for
+	from   time.Time // start of the current epoch, the making of its Loader included
 	fields []string
 }
 
-// measure runs a setup. If a Loader or its first batch cannot be made, the Result states why.
+// measure runs a setup. If its Loader or first batch cannot be made, the Result says why: this row
+// is not available, and the others still run.
 func measure(ctx context.Context, s *setup, machine *Machine, report func(batchEvent)) (Result, error) {
 	r := Result{Name: s.name, Note: s.note, Unavailable: s.unavailable, Published: s.published,
 		Batch: s.opts.BatchSize, Workers: max(0, s.opts.Workers), Prefetch: s.opts.Prefetch,
@@ -66,7 +67,7 @@ func measure(ctx context.Context, s *setup, machine *Machine, report func(batchE
 // setupError says that a setup does not suit the dataset or the machine.
 type setupError struct{ error }
 
-// run iterates all epochs, by one Loader or by one each.
+// run iterates the epochs, by one Loader for all or by one for each.
 func (m *meter) run(ctx context.Context) error {
 	if m.s.persistent {
 		return m.withLoader(ctx, func(ld *loader.Loader) error {
@@ -89,7 +90,7 @@ func (m *meter) run(ctx context.Context) error {
 	return nil
 }
 
-// end returns how many epochs there may be at most.
+// end returns the number of epochs, without limit if batches end the run.
 func (m *meter) end() int {
 	if m.s.epochs > 0 {
 		return m.s.epochs
@@ -97,7 +98,7 @@ func (m *meter) end() int {
 	return math.MaxInt // until there are enough batches
 }
 
-// withLoader makes a Loader, uses it, and closes it.
+// withLoader makes a Loader, uses and closes it. Its making is part of what is measured.
 func (m *meter) withLoader(ctx context.Context, use func(*loader.Loader) error) error {
 	m.from = time.Now()
 	m.asked = m.from
@@ -118,7 +119,8 @@ func (m *meter) withLoader(ctx context.Context, use func(*loader.Loader) error) 
 	return errors.Join(err, ld.Close())
 }
 
-// epoch uses the batches of one epoch in host memory.
+// epoch uses the batches of one epoch in host memory. It reads every cache line, as training would:
+// views of a mapping would otherwise cost nothing at all.
 func (m *meter) epoch(number int, batches func(func(loader.Batch, error) bool)) error {
 	defer m.endEpoch()
 	for b, err := range batches {
@@ -139,6 +141,7 @@ func (m *meter) epoch(number int, batches func(func(loader.Batch, error) bool)) 
 	return nil
 }
 
+// endEpoch notes the time of an epoch.
 func (m *meter) endEpoch() {
 	now := time.Now()
 	m.r.Epochs = append(m.r.Epochs, now.Sub(m.from))
@@ -162,6 +165,8 @@ func (m *meter) onDevice(ctx context.Context, ld *loader.Loader) error {
 	return errors.Join(err, pf.Close())
 }
 
+// deviceEpoch uses the batches of one epoch on the device. A batch counts when its copy is
+// complete.
 func (m *meter) deviceEpoch(ctx context.Context, pf *cuda.Prefetcher, number int) error {
 	defer m.endEpoch()
 	for b, err := range pf.Epoch(ctx, number) {
@@ -183,7 +188,7 @@ func (m *meter) deviceEpoch(ctx context.Context, pf *cuda.Prefetcher, number int
 	return nil
 }
 
-// names returns the fields that batches have.
+// names returns the fields of batches, also those that Collate adds.
 func (m *meter) names() []string {
 	if m.fields != nil {
 		return m.fields
@@ -200,7 +205,7 @@ func (m *meter) names() []string {
 	return m.fields
 }
 
-// used counts a batch that came at got, computes for a step, and asks for the next.
+// used counts a batch that arrived at got, sleeps for a training step, and asks for the next batch.
 func (m *meter) used(epoch, batch, records, bytes int, got time.Time) error {
 	r := m.r
 	wait := got.Sub(m.asked)

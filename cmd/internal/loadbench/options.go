@@ -18,30 +18,30 @@ type Options struct {
 	Cache     datasetarg.Cache
 	Fields    []string // of the dataset; none means all
 	Split     string   // of the dataset; "" means all records
-	Synthetic bool     // records are made when they are asked for
+	Synthetic bool     // records are made when they are asked for, instead of a dataset
 
 	Size  int          // records of the synthetic dataset
 	Shape tensor.Shape // of its records, float32
 
 	Work     string        // "sleep", "cpu", "both" or "replay"
-	Delay    time.Duration // of work that a record's preparation takes
+	Delay    time.Duration // of the work to prepare a record
 	Batch    int           // records in a batch
-	Batches  int           // of a row, at least
-	MinTime  time.Duration // that a row takes at least, with more batches if need be
+	Batches  int           // measured in a row, at least
+	MinTime  time.Duration // measure more batches until a row has taken this long
 	Workers  int
-	Prefetch int // batches for each worker
+	Prefetch int // batches per worker
 	Seed     uint64
-	Budget   int // bytes that the buffers of one Loader may take; 0 means no limit
+	Budget   int // bytes for the buffers of one Loader; 0 means no limit
 	Quick    bool
 
-	Tables    []string      // what to measure; none means the rows of the tutorial
+	Tables    []string      // what to measure; none means the tutorial's rows
 	TrainStep time.Duration // of the guide's table
 	Epochs    int           // of the guide's table
 	Scale     float64       // of Delay and TrainStep
-	Log       string        // file for a line a batch; "" for none
+	Log       string        // file for a line per batch; "" for none
 }
 
-// Tables that can be asked for.
+// The tables that can be asked for.
 const (
 	tableRows     = "rows"
 	tableGuide    = "guide"
@@ -59,6 +59,8 @@ func Defaults() Options {
 		TrainStep: 100 * time.Millisecond, Epochs: 3, Scale: 1}
 }
 
+// mostRecords bounds options that count records, so that products with a record's size do not
+// overflow.
 const mostRecords = math.MaxInt32
 
 // problems returns the invalid values of o.
@@ -99,6 +101,7 @@ func (o *Options) problems() (all []string) {
 	return all
 }
 
+// tableProblems returns the names of tables that do not exist.
 func (o *Options) tableProblems() (all []string) {
 	for _, name := range o.Tables {
 		if !slices.Contains(allTables, name) {
@@ -108,14 +111,14 @@ func (o *Options) tableProblems() (all []string) {
 	return all
 }
 
-// scaled returns o with its times scaled, and no longer than that.
+// scaled returns o with its times multiplied by Scale, which is then 1.
 func (o *Options) scaled() *Options {
 	s := *o
 	s.Delay, s.TrainStep, s.Scale = time.Duration(float64(o.Delay)*o.Scale), time.Duration(float64(o.TrainStep)*o.Scale), 1
 	return &s
 }
 
-// parseShape reads 3x224x224.
+// parseShape parses a shape such as 3x224x224.
 func parseShape(text string) (tensor.Shape, error) {
 	var shape tensor.Shape
 	elems := 1
@@ -133,7 +136,7 @@ func parseShape(text string) (tensor.Shape, error) {
 	return shape, nil
 }
 
-// shorten shortens the run if it is to be quick, and says how, and how times are scaled.
+// shorten applies --quick, and says how the run differs from the published ones.
 func (o *Options) shorten() string {
 	var said []string
 	if o.Scale != 1 {
@@ -149,7 +152,7 @@ func (o *Options) shorten() string {
 	return strings.Join(said, "; ")
 }
 
-// kinds returns the kinds of work to measure.
+// kinds returns the kinds of work to measure, a table each. Without a delay all kinds are the same.
 func (o *Options) kinds() []string {
 	if o.Work == "both" && o.Delay > 0 {
 		return []string{workSleep, workCPU}

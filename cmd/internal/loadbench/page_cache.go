@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// warm reads the dataset into memory, so that the first rows do not pay for the reads of
-// later ones, and says whether that was possible.
+// warm reads the dataset into memory, so that the first row does not pay for reads that later rows
+// are spared. It returns a sentence that says whether that was possible.
 func warm(ctx context.Context, s *subject, report func(int)) string {
 	size := fileBytes(s.files)
 	if free := int64(freeMemory()); free > 0 && size > free/2 {

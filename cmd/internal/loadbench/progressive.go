@@ -15,8 +15,8 @@ import (
 var tutorial = []Published{{Seconds: 32.70, SpeedUp: 1}, {Seconds: 9.90, SpeedUp: 3.30}, {Seconds: 9.82, SpeedUp: 3.33},
 	{Seconds: 8.70, SpeedUp: 3.76}, {Seconds: 8.68, SpeedUp: 3.77}, {Seconds: 2.83, SpeedUp: 11.55}}
 
-// progressive returns the tutorial's table: each row has what the one before has, and one
-// thing more.
+// progressive returns the tutorial's table: each row has everything that the row before has, and
+// one thing more.
 func progressive(ctx context.Context, o *Options, s *subject, kind string) (Table, []*setup) {
 	o = o.scaled()
 	t := Table{Name: "progressive-" + kind, Title: progressiveTitle(o, kind)}
@@ -33,6 +33,7 @@ func progressive(ctx context.Context, o *Options, s *subject, kind string) (Tabl
 	return t, rows
 }
 
+// progressiveTitle returns the title of the table.
 func progressiveTitle(o *Options, kind string) string {
 	switch {
 	case o.Delay == 0 && o.Synthetic:
@@ -47,12 +48,12 @@ func progressiveTitle(o *Options, kind string) string {
 	return text
 }
 
-// progress makes the rows of the progressive table.
+// progress makes the rows of tables.
 type progress struct {
 	o   *Options
 	s   *subject
 	m   maker
-	ram loader.Allocator // of the rows from page-locking on; nil if there is none
+	ram loader.Allocator // page-locked memory, from the row that introduces it on; nil if there is none
 }
 
 // row returns a setup that prepares one record at a time.
@@ -65,16 +66,18 @@ func (p *progress) row(name, note string, workers int) *setup {
 		floor: floor{delay: p.m.work.delay, sleeps: p.m.work.kind != workCPU, makes: p.m.generates()}}
 }
 
+// baseline is the first row: no workers.
 func (p *progress) baseline() *setup {
 	return p.row("baseline", "one record at a time, in the consumer", loader.Synchronous)
 }
 
+// workers adds workers and prefetching.
 func (p *progress) workers() *setup {
 	return p.row("+ workers, prefetch", fmt.Sprintf("%d workers, %d batches prefetched; rebuilt for each epoch",
 		p.o.Workers, p.o.queueDepth()), p.o.Workers)
 }
 
-// pinned tries page-locked memory of the size that the ring would have.
+// pinned adds page-locked memory, if there is as much as the ring of batches needs.
 func (p *progress) pinned() *setup {
 	s := p.row("+ page-locked", "buffers that are never paged out", p.o.Workers)
 	ram, why := newPinned((p.o.queueDepth() + p.o.Workers + 1) * p.o.Batch * max(1, p.s.info.RecordBytes))
@@ -85,6 +88,7 @@ func (p *progress) pinned() *setup {
 	return s
 }
 
+// persistent keeps one Loader for all epochs.
 func (p *progress) persistent() *setup {
 	s := p.row("+ persistent", "one Loader for all epochs, which fills the next epoch's first batches early", p.o.Workers)
 	s.persistent, s.opts.Allocator, s.diagnosed = true, p.ram, true
@@ -97,6 +101,7 @@ const (
 	storedDeviceRow = "precomputed, on the device"
 )
 
+// onDevice adds copies to a CUDA device in advance.
 func (p *progress) onDevice() *setup {
 	s := p.row(deviceRow, "batches are copied to the device in advance; nobody reads them there", p.o.Workers)
 	s.device, s.opts.Allocator = true, p.ram
@@ -106,7 +111,7 @@ func (p *progress) onDevice() *setup {
 	return s
 }
 
-// batched has one call prepare a batch.
+// batched prepares a whole batch by one call, as the tutorial's __getitems__ does.
 func (p *progress) batched() *setup {
 	s := p.row("+ batched fetch", "one call prepares a batch, with the work of one record", p.o.Workers)
 	s.persistent, s.opts.Allocator, s.opts.Transforms = true, p.ram, nil
@@ -123,7 +128,8 @@ func (p *progress) batched() *setup {
 	return s
 }
 
-// precomputed are the rows that read what was prepared once and stored.
+// precomputed returns the rows that read records which were prepared once and stored. The tutorial
+// has no such rows.
 func (p *progress) precomputed() []*setup {
 	gathered := &setup{name: "precomputed, shuffled",
 		note: "prepared once and stored; batches are gathered from the mapping", opts: p.o.loader(p.o.Workers)}
@@ -158,6 +164,7 @@ func (p *progress) precomputed() []*setup {
 	return rows
 }
 
+// notes explains what the rows of the table leave out.
 func (p *progress) notes(kind string) []string {
 	var notes []string
 	if p.s.workField == "" {
@@ -184,11 +191,12 @@ func (o *Options) loader(workers int) loader.Options {
 		Prefetch: o.queueDepth(), Budget: o.Budget}
 }
 
-// queueDepth is how many batches all workers prefetch together; PyTorch's prefetch factor counts the batches of one
-// worker.
+// queueDepth returns the number of batches that all workers prefetch together. PyTorch's
+// prefetch_factor counts the batches of one worker.
 func (o *Options) queueDepth() int { return max(1, o.Workers*o.Prefetch) }
 
-// tutorial reports whether the run has the tutorial's own parameters.
+// tutorial reports whether the run has the tutorial's own parameters, so that its numbers can be
+// shown beside.
 func (o *Options) tutorial() bool {
 	d := Defaults()
 	return o.Synthetic && o.Size == d.Size && slices.Equal(o.Shape, d.Shape) && o.Delay == d.Delay && o.Batch == d.Batch &&

@@ -13,19 +13,19 @@ import (
 	"github.com/penstock/penstock/remote/mirror"
 )
 
-// openRemote measures a first epoch over the network, and then takes what it fetched for the
-// dataset that is measured.
+// openRemote measures a first epoch over the network, and then uses the fetched copy as the dataset
+// for all rows: a table whose rows fetched different things could not be compared.
 func (b *bench) openRemote() (*subject, error) {
 	url := b.o.Path
 	began := time.Now()
 	ds, err := b.o.Cache.Open(b.ctx, url, b.o.Fields, b.o.Split)
 	if datasetarg.MayBeRaw(err) {
-		return openSubject(b.o) // raw samples, which are read where they are
+		return openSubject(b.o) // raw samples are read where they are
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := ds.Fits(); err != nil { // said now, and not after an epoch over the network
+	if err := ds.Fits(); err != nil { // better now than after an epoch over the network
 		return nil, errors.Join(err, ds.Close())
 	}
 	if err := b.fetchAll(ds, began); err != nil {
@@ -41,8 +41,8 @@ func (b *bench) openRemote() (*subject, error) {
 	return s, nil
 }
 
-// fetchAll trains for an epoch in shuffled order, without any work, and measures the traffic of the
-// network; then it fetches the remaining records.
+// fetchAll runs an epoch in shuffled order, without work, measures the traffic, and then fetches
+// the remaining records.
 func (b *bench) fetchAll(ds *mirror.Dataset, began time.Time) error {
 	ld, err := loader.New(ds, loader.Options{BatchSize: min(b.o.Batch, ds.Len()), Workers: b.o.Workers, Seed: b.o.Seed,
 		Sampler: sampler.Shuffle{}})

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resident returns the part of the pages of mapped memory that are in memory, -1 if the
-// system does not say.
+// resident returns the share of the pages of mapped memory that are in memory, by mincore(2); -1 if
+// the system does not say.
 func resident(b []byte) float64 {
 	if len(b) == 0 {
 		return -1

@@ -7,18 +7,18 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// Report is the result of a run of the command.
+// Report is the result of a run, as --json prints it.
 type Report struct {
 	Dataset     Dataset `json:"dataset"`
 	Machine     Machine `json:"machine"`
 	Tables      []Table `json:"tables"`
-	Scaled      string  `json:"scaled,omitempty"`      // how the run is shorter than the tables it is compared with
-	Cache       string  `json:"cache,omitempty"`       // whether all rows find the dataset in memory
-	Interrupted bool    `json:"interrupted,omitempty"` // some rows are missing
-	Bottleneck  string  `json:"bottleneck,omitempty"`  // what limits the best row, and what to do
+	Scaled      string  `json:"scaled,omitempty"`      // how the run differs from the published ones
+	Cache       string  `json:"cache,omitempty"`       // whether all rows found the dataset in memory
+	Interrupted bool    `json:"interrupted,omitempty"` // rows are missing
+	Bottleneck  string  `json:"bottleneck,omitempty"`  // what limits the best row, and what to do about it
 
-	Order string `json:"order,omitempty"` // how the records are in the order of their labels
-	// the fastest row of a dataset; nil where records were prepared for some rows only
+	Order string `json:"order,omitempty"` // that records are stored in the order of their labels
+	// Setting is the fastest row on a dataset; nil if records were prepared for some rows only.
 	Setting *Setting `json:"setting,omitempty"`
 }
 
@@ -28,7 +28,7 @@ type Dataset struct {
 	Records     int      `json:"records"`
 	RecordBytes int      `json:"record_bytes"`     // of all fields; 0 if lengths differ
 	Fields      []string `json:"fields"`           // "images uint8 [3 224 224]"
-	Remote      string   `json:"remote,omitempty"` // what fetching it was like, of a URL
+	Remote      string   `json:"remote,omitempty"` // of a URL: how it was fetched
 }
 
 // Table is setups that are compared.
@@ -38,42 +38,42 @@ type Table struct {
 	Notes []string `json:"notes,omitempty"`
 	Rows  []Result `json:"rows"`
 
-	guide bool   // whose columns are the guide's
-	vary  string // what differs from row to row, in sweeps
+	guide bool   // it has the guide's columns
+	vary  string // in sweeps: what differs from row to row
 }
 
-// Result is one setup, measured. Times are in nanoseconds in JSON.
+// Result is one setup, measured. In JSON, times are in nanoseconds.
 type Result struct {
 	Name        string `json:"name"`
 	Note        string `json:"note,omitempty"`
-	Unavailable string `json:"unavailable,omitempty"` // why there is no number
+	Unavailable string `json:"unavailable,omitempty"` // why the setup could not be measured; "" if it was
 
 	Batch    int    `json:"batch"`
 	Workers  int    `json:"workers"`  // 0: the consumer fills its batches itself
-	Prefetch int    `json:"prefetch"` // batches, of all workers
+	Prefetch int    `json:"prefetch"` // batches, over all workers
 	Sampler  string `json:"sampler"`
 
-	Total      time.Duration   `json:"total_ns"` // from before the Loader is made to after it is closed
+	Total      time.Duration   `json:"total_ns"` // from before the Loader is made until it is closed
 	FirstBatch time.Duration   `json:"first_batch_ns"`
 	Epochs     []time.Duration `json:"epochs_ns,omitempty"`
 	Batches    int             `json:"batches"`
 	Records    int             `json:"records"`
 	Bytes      int64           `json:"bytes"`
-	CPU        time.Duration   `json:"cpu_ns"` // of the process, in all threads; 0 if not known
+	CPU        time.Duration   `json:"cpu_ns"` // of the process, over all threads; 0 if unknown
 	Copied     int64           `json:"copied_bytes"`
 	Ring       int             `json:"ring_bytes"`
 	Pinned     int             `json:"pinned_bytes"`            // of the ring
-	Decoded    int64           `json:"decoded_bytes,omitempty"` // of chunks that windows are cut out of
+	Decoded    int64           `json:"decoded_bytes,omitempty"` // of chunks from which windows are cut
 	Read       int64           `json:"read_bytes,omitempty"`    // of the source
 	Wait       Waits           `json:"wait"`
 	Waits      []time.Duration `json:"waits_ns,omitempty"`
-	Waited     time.Duration   `json:"waited_ns"` // of Loop, for batches: the first ones of epochs left out, as in Diagnosis
+	Waited     time.Duration   `json:"waited_ns"` // of Loop: waiting for batches, without the first of each epoch, as in Diagnosis
 	Loop       time.Duration   `json:"loop_ns"`
 	Busy       Busy            `json:"busy"`
 
 	SpeedUp float64 `json:"speed_up,omitempty"`          // against the first row that ran
-	Step    float64 `json:"speed_up_previous,omitempty"` // against the row before that ran
-	// the least time that this machine needs for it, as part of Total
+	Step    float64 `json:"speed_up_previous,omitempty"` // relative to the previous row that ran
+	// Limit is the least time that this machine needs for the setup, as a share of Total.
 	Limit     float64    `json:"of_limit,omitempty"`
 	Published *Published `json:"published,omitempty"`
 	Diagnosis string     `json:"diagnosis,omitempty"`
@@ -81,7 +81,7 @@ type Result struct {
 	asked int // batches for which the table gives times; 0 means all
 }
 
-// Busy is how the workers, or the consumer alone, spent their time.
+// Busy says how the workers, or the consumer without workers, spent their time.
 type Busy struct {
 	Read      time.Duration `json:"read_ns"`
 	Transform time.Duration `json:"transform_ns"`
@@ -89,13 +89,14 @@ type Busy struct {
 	Idle      time.Duration `json:"idle_ns"`
 }
 
-// Published is a guide's result for such a setup, on its authors' machine.
+// Published is a guide's own result for a setup, on its authors' machine.
 type Published struct {
 	Seconds float64 `json:"seconds"`
-	SpeedUp float64 `json:"speed_up"`
+	SpeedUp float64 `json:"speed_up"` // relative to the first row that ran
 }
 
-// Waits sums up how long the consumer waited for each batch, including the first batch of the run.
+// Waits summarizes how long the consumer waited for each batch, the first batch of the run
+// included.
 type Waits struct {
 	Sum  time.Duration `json:"sum_ns"`
 	Mean time.Duration `json:"mean_ns"`
@@ -105,6 +106,7 @@ type Waits struct {
 	Max  time.Duration `json:"max_ns"`
 }
 
+// waitsOf summarizes waits.
 func waitsOf(all []time.Duration) Waits {
 	if len(all) == 0 {
 		return Waits{}
@@ -122,10 +124,11 @@ func waitsOf(all []time.Duration) Waits {
 // Ran reports whether the setup was measured.
 func (r *Result) Ran() bool { return r.Unavailable == "" }
 
-// Rate returns records a second, over the whole run.
+// Rate returns records per second, over the whole run.
 func (r *Result) Rate() float64 { return float64(r.Records) / max(1e-9, r.Total.Seconds()) }
 
-// ofAsked returns the part of d, a time of all batches, that is of the batches asked for.
+// ofAsked returns the share of d, a time for all batches, that belongs to the batches asked for.
+// Short rows measure more batches, and the table still shows times for the same number.
 func (r *Result) ofAsked(d time.Duration) time.Duration {
 	if r.asked == 0 || r.Batches <= r.asked {
 		return d
@@ -133,7 +136,7 @@ func (r *Result) ofAsked(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * float64(r.asked) / float64(r.Batches))
 }
 
-// epochs returns the time of all epochs: of the run, what is not set-up.
+// epochs returns the time of all epochs: the run without its set-up.
 func (r *Result) epochs() (sum time.Duration) {
 	for _, d := range r.Epochs {
 		sum += d
@@ -141,7 +144,7 @@ func (r *Result) epochs() (sum time.Duration) {
 	return sum
 }
 
-// takeStats adds what a Loader counted.
+// takeStats adds the counts of a Loader.
 func (r *Result) takeStats(st loader.Stats) {
 	r.Copied += st.CopiedBytes
 	r.Ring = max(r.Ring, st.RingBytes)
@@ -158,7 +161,7 @@ func (r *Result) takeStats(st loader.Stats) {
 	r.Diagnosis = st.Diagnose().Text
 }
 
-// compare sets the speed-ups of the last row: of the time a batch takes.
+// compare sets the speed-ups of the last row, by records per second.
 func (t *Table) compare() {
 	last := &t.Rows[len(t.Rows)-1]
 	if !last.Ran() {
@@ -178,7 +181,7 @@ func (t *Table) compare() {
 	}
 }
 
-// best returns the fastest row that has at least that many batches, nil if there is none.
+// best returns the fastest row with at least that many batches, nil if there is none.
 func (t *Table) best(batches int) *Result {
 	var best *Result
 	for i := range t.Rows {

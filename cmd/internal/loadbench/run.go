@@ -6,15 +6,15 @@ import (
 	"fmt"
 )
 
-// Progress receives the progress of a run. *cli.Progress implements it.
+// Progress receives the progress of a run; cli.Progress implements it.
 type Progress interface {
 	Begin(what string, total int64, unit string)
 	Add(n int64)
 	End()
 }
 
-// Run takes the measurements that o asks for. If it ends early, it returns the rows that were
-// done and the error; without any row, the Report is nil.
+// Run takes the measurements that o asks for. If it ends early, it returns the finished rows and
+// the error; the Report is nil if nothing was measured.
 func Run(ctx context.Context, o Options, progress Progress) (report *Report, err error) {
 	b := &bench{ctx: ctx, o: &o, progress: progress, report: &Report{Machine: newMachine()}}
 	b.report.Scaled = o.shorten()
@@ -57,10 +57,10 @@ type bench struct {
 	report   *Report
 	s        *subject
 	log      *batchLog
-	remote   string // what fetching the dataset was like, if that was done
+	remote   string // how the dataset was fetched, if it was
 }
 
-// open prepares what is loaded.
+// open prepares the data, measures what depends on it, and reads it into memory.
 func (b *bench) open() (err error) {
 	if b.o.Synthetic {
 		b.progress.Begin("preparing", int64(b.o.Size), "records")
@@ -81,7 +81,7 @@ func (b *bench) open() (err error) {
 		return err
 	}
 	if b.s.workField == "" {
-		b.o.Budget = 0 // which is for buffers of one size
+		b.o.Budget = 0 // a budget is for buffers of one size
 	}
 	b.o.Batch = min(b.o.Batch, b.s.info.Records)
 	b.report.Dataset = b.s.info
@@ -110,7 +110,7 @@ func (b *bench) tables() error {
 	return nil
 }
 
-// named measures the tables of one name: one for each kind of work, except for sweeps.
+// named measures the tables with one name: a table for each kind of work, or one sweep.
 func (b *bench) named(name string) error {
 	var make func(context.Context, *Options, *subject, string) (Table, []*setup)
 	switch name {
@@ -131,7 +131,8 @@ func (b *bench) named(name string) error {
 	return nil
 }
 
-// table measures the rows of a table.
+// table measures the rows of a table. Each row is added as soon as it is measured, so that an
+// interrupted run keeps it.
 func (b *bench) table(t Table, rows []*setup) error {
 	at := len(b.report.Tables)
 	b.report.Tables = append(b.report.Tables, t)
@@ -150,6 +151,7 @@ func (b *bench) table(t Table, rows []*setup) error {
 	return nil
 }
 
+// row measures one setup and shows its progress.
 func (b *bench) row(table string, s *setup) (Result, error) {
 	if s.unavailable == "" {
 		total := s.batches
@@ -165,8 +167,8 @@ func (b *bench) row(table string, s *setup) (Result, error) {
 	})
 }
 
-// bottleneck states the limit on the best row of the first table that has one, among rows with
-// enough batches if there are any.
+// bottleneck returns the diagnosis of the best row of the first table that has one. Rows with eight
+// batches or more come first, since the diagnosis of fewer batches is vague.
 func bottleneck(tables []Table) string {
 	for _, least := range []int{8, 1} {
 		for i := range tables {
@@ -178,7 +180,7 @@ func bottleneck(tables []Table) string {
 	return ""
 }
 
-// check returns an error if no row at all could be measured.
+// check returns an error if no row could be measured at all.
 func (r *Report) check() error {
 	why := "nothing was measured"
 	for i := range r.Tables {

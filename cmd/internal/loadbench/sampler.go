@@ -7,20 +7,21 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// capped is a Sampler that ends each epoch after at most that many records.
+// capped is a Sampler whose epochs end after at most that many records, as the guide's do.
 type capped struct {
 	sampler.Sampler
 	most int
 }
 
-// Epoch returns the start of the epoch of the Sampler.
+// Epoch returns the first records of the Sampler's epoch.
 func (c capped) Epoch(n int, seed uint64, epoch int) sampler.Sequence {
 	return cappedSequence{c.Sampler.Epoch(n, seed, epoch), c.most}
 }
 
-// ID reports the order, and where it ends.
+// ID identifies the order and its end.
 func (c capped) ID() string { return fmt.Sprintf("%s[:%d]", samplerName(c.Sampler), c.most) }
 
+// cappedSequence is the start of a Sequence.
 type cappedSequence struct {
 	sampler.Sequence
 	most int
@@ -28,10 +29,10 @@ type cappedSequence struct {
 
 func (s cappedSequence) Len() int { return min(s.most, s.Sequence.Len()) }
 
-// chunkShuffle is the name of the order that decodes chunks once.
+// chunkShuffle is the name in tables of the order that decodes each chunk once.
 const chunkShuffle = "chunk shuffle"
 
-// byChunks returns the order by the chunks of windows, nil if the source has none.
+// byChunks returns the order by the chunks of windows, or nil if the source has no chunks.
 func (s *subject) byChunks(batch int) *sampler.ChunkShuffle {
 	src, ok := s.stored.(loader.ChunkSource)
 	if !ok {
@@ -48,7 +49,7 @@ func (s *subject) byChunks(batch int) *sampler.ChunkShuffle {
 	return order
 }
 
-// samplerName returns how tables name a sampler.
+// samplerName returns the name of a sampler in tables.
 func samplerName(o sampler.Sampler) string {
 	switch o := o.(type) {
 	case sampler.Shuffle:

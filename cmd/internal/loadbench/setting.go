@@ -7,15 +7,16 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// Setting is the fastest row of a dataset in a full shuffle, as code.
+// Setting is the fastest row in a full shuffle, as code in Go and in Python.
 type Setting struct {
 	Row    string `json:"row"`
 	Go     string `json:"go"`
 	Python string `json:"python"`
 }
 
-// setting returns the fastest row of at least eight batches in a full shuffle, nil if there is none: a row in another
-// order trains another model. Batches on a device do not count, as loaders of host memory are compared.
+// setting returns the fastest row in a full shuffle with at least eight batches, nil if there is
+// none. A row in another order trains another model. Rows on a device do not count, since the code
+// is for loaders into host memory.
 func (r *Report) setting() *Setting {
 	var best *Result
 	for i := range r.Tables {
@@ -34,6 +35,7 @@ func (r *Report) setting() *Setting {
 	return &Setting{name, best.goCode(), best.pythonCode(r.Dataset.Name)}
 }
 
+// goCode returns the row's options in Go.
 func (r *Result) goCode() string {
 	text := fmt.Sprintf("loader.Options{BatchSize: %d, Sampler: sampler.Shuffle{}, ", r.Batch)
 	if r.Workers == 0 {
@@ -42,6 +44,7 @@ func (r *Result) goCode() string {
 	return text + fmt.Sprintf("Workers: %d, Prefetch: %d}", r.Workers, r.Prefetch)
 }
 
+// pythonCode returns the row's options in Python.
 func (r *Result) pythonCode(path string) string {
 	text := fmt.Sprintf("penstock.DataLoader(%q, %d, shuffle=True", path, r.Batch)
 	if r.Workers > 0 {

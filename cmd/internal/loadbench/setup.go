@@ -9,31 +9,32 @@ import (
 // setup is one row to measure.
 type setup struct {
 	name, note  string
-	unavailable string // why it cannot run
+	unavailable string // why it cannot run; "" if it can
 	src         loader.Source
 	opts        loader.Options
-	persistent  bool          // one Loader for all epochs, else one for each
+	persistent  bool          // one Loader for all epochs, otherwise one for each
 	device      bool          // batches go to a CUDA device
-	batches     int           // to stop after; 0 means all of the epochs
-	minTime     time.Duration // to stop after, in addition to batches
-	epochs      int           // to stop after; 0 means as many as batches need
+	batches     int           // end after these; 0 means all batches of the epochs
+	minTime     time.Duration // and not before this time
+	epochs      int           // end after these; 0 means as many as the batches need
 	step        time.Duration
 	published   *Published
-	diagnosed   bool // it is the row whose diagnosis ends the run
+	diagnosed   bool // the run's last line is this row's diagnosis
 	floor       floor
 }
 
-// floor is the least that the setup needs from the machine.
+// floor is the least work that a setup needs on any machine.
 type floor struct {
-	delay  time.Duration // a record, or a batch if once
+	delay  time.Duration // per record, or per batch if once is set
 	once   bool
-	sleeps bool // the delay takes no CPU time, so that workers beyond the cores help
+	sleeps bool // the delay takes no CPU time, so workers beyond the number of cores help
 	makes  bool // records are generated
 	views  bool // nothing is copied
 }
 
-// least returns the least time that the machine needs for the work of r: workers in parallel
-// with the consumer, or one after the other if the consumer does everything.
+// least returns the shortest time in which the machine can do the work of r: with workers, making
+// and using batches overlap, and the slower of the two counts; without workers they add up. It is a
+// bound, not a prediction: it leaves out scheduling, page faults and cache misses.
 func (s *setup) least(r *Result, m *Machine) time.Duration {
 	f := s.floor
 	units := r.Records
@@ -60,4 +61,5 @@ func (s *setup) least(r *Result, m *Machine) time.Duration {
 	return seconds(max(make, use))
 }
 
+// seconds converts seconds to a Duration.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -17,26 +17,26 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// imagesField is the field of the synthetic dataset's records once they are made.
+// imagesField is the name of the synthetic dataset's field after preparation.
 const imagesField = "images"
 
-// subject is the data to load: the source of records that are still to be prepared, and the
-// place of prepared ones.
+// subject is the data to load: a source of records that are yet to be prepared (raw), and a source
+// of prepared ones (stored). For a user's dataset both are the same.
 type subject struct {
 	info      Dataset
-	raw       loader.Source // to be prepared
-	workField string        // the field of raw that the work is done on; "" if all lengths differ
-	make      tensor.Spec   // what the work makes; the zero Spec where it copies what is stored
+	raw       loader.Source // records to be prepared
+	workField string        // the field of raw on which the work is done; "" if all fields have records of different lengths
+	make      tensor.Spec   // the result of the work; the zero Spec if it copies what is stored
 	stored    loader.Source
-	files     []*store.Dataset // of stored
-	why       string           // why there is no stored dataset
-	once      time.Duration    // that it took to store it, where this run did
-	folder    string           // to be removed at the end
+	files     []*store.Dataset // the files of stored
+	why       string           // why stored is nil
+	once      time.Duration    // the time of storing the prepared records, if this run did it
+	folder    string           // removed at the end
 
 	closers []func() error
 }
 
-// openSubject opens the user's dataset.
+// openSubject opens the user's dataset. The caller closes the subject.
 func openSubject(o *Options) (*subject, error) {
 	ds, err := o.Cache.Any(context.Background(), o.Path, datasetarg.Options{Fields: o.Fields, Split: o.Split})
 	if err != nil {
@@ -62,7 +62,7 @@ func openSubject(o *Options) (*subject, error) {
 	return s, nil
 }
 
-// sizes returns the bytes of a record, 0 if they differ, and the largest field whose records
+// sizes returns the bytes of a record, 0 if records differ, and the largest field whose records
 // have one length, "" if there is none.
 func sizes(specs []tensor.Spec) (record int, largest string) {
 	most, ragged := -1, false
@@ -79,6 +79,7 @@ func sizes(specs []tensor.Spec) (record int, largest string) {
 	return record, largest
 }
 
+// describe returns name, type and shape of a field.
 func describe(spec tensor.Spec) string {
 	text := fmt.Sprintf("%s %v %v", spec.Name, spec.DType, spec.Shape)
 	if spec.Ragged {
@@ -87,8 +88,9 @@ func describe(spec tensor.Spec) string {
 	return text
 }
 
-// synthesize prepares the tutorial's dataset: its records are made when they are asked for,
-// and once beforehand for the rows that compare with that.
+// synthesize returns the tutorial's dataset, whose records are made when they are asked for. It
+// also makes and stores them once, for the precomputed rows; if that fails, only these rows are not
+// available.
 func synthesize(ctx context.Context, o *Options, report func(int)) (*subject, error) {
 	spec := tensor.Spec{Name: imagesField, DType: tensor.Float32, Shape: o.Shape}
 	s := &subject{raw: numbers(o.Size), workField: numbersField, make: spec,
@@ -105,7 +107,7 @@ func synthesize(ctx context.Context, o *Options, report func(int)) (*subject, er
 	return s, nil
 }
 
-// store makes all records once and writes them to a dataset in a separate folder.
+// store makes all records once, and writes them to a dataset in a temporary folder.
 func (s *subject) store(ctx context.Context, o *Options, report func(int)) error {
 	folder, err := os.MkdirTemp("", "loadbench-")
 	if err != nil {
@@ -141,7 +143,7 @@ func (s *subject) store(ctx context.Context, o *Options, report func(int)) error
 	return nil
 }
 
-// close ends the subject, and removes what it wrote.
+// close closes the subject, and removes what it has written.
 func (s *subject) close() error {
 	var err error
 	for _, f := range s.closers {

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// sweep returns a table in which one thing is varied.
+// sweep returns a table in which one parameter is varied.
 func sweep(ctx context.Context, o *Options, s *subject, what string) (Table, []*setup) {
 	o = o.scaled()
 	kind := o.kinds()[0]
@@ -25,14 +25,14 @@ func sweep(ctx context.Context, o *Options, s *subject, what string) (Table, []*
 	return t, p.depths()
 }
 
-// one returns a persistent setup with an eighth of the batches of the other tables.
+// one returns a persistent setup with an eighth of the batches of other tables.
 func (p *progress) one(name string, workers int) *setup {
 	s := p.row(name, "", workers)
 	s.persistent, s.batches = true, max(8, p.o.Batches/8)
 	return s
 }
 
-// sizes varies the batch, and keeps the number of records.
+// sizes varies the batch size, with about the same number of records in each row.
 func (p *progress) sizes() (rows []*setup) {
 	records := max(8, p.o.Batches/8) * p.o.Batch
 	for _, n := range []int{16, 32, 64, 128} {
@@ -43,6 +43,7 @@ func (p *progress) sizes() (rows []*setup) {
 	return rows
 }
 
+// workerCounts varies the number of workers.
 func (p *progress) workerCounts() []*setup {
 	rows := []*setup{p.one("0", loader.Synchronous)}
 	for _, n := range []int{1, 2, 4, 8, 16} {
@@ -53,6 +54,7 @@ func (p *progress) workerCounts() []*setup {
 	return rows
 }
 
+// depths varies the number of prefetched batches, over all workers.
 func (p *progress) depths() (rows []*setup) {
 	for _, n := range []int{1, 2, 4, 8, 16} {
 		s := p.one(fmt.Sprint(n), p.o.Workers)

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// Text writes the report for people. On a terminal that is narrower than a table, the columns
-// that do not fit come below the others.
+// Text writes the report for people. On a terminal that is narrower than a table, the columns that
+// do not fit are printed below the others.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
 	width := cli.TerminalWidth(w)
@@ -29,7 +29,7 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
-// Markdown writes the report for a page, the tables as Markdown has them.
+// Markdown writes the report for a web page, with tables in Markdown.
 func (r *Report) Markdown(w io.Writer) error {
 	var b strings.Builder
 	r.head(&b)
@@ -43,7 +43,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	return err
 }
 
-// advice writes the bottleneck and the best setting.
+// advice writes the bottleneck, the order of labels, and the fastest setting.
 func (r *Report) advice(b *strings.Builder) {
 	if r.Bottleneck != "" {
 		fmt.Fprintf(b, "\n%s\n", r.Bottleneck)
@@ -56,6 +56,7 @@ func (r *Report) advice(b *strings.Builder) {
 	}
 }
 
+// head writes what was loaded, and on which machine.
 func (r *Report) head(b *strings.Builder) {
 	d, m := &r.Dataset, &r.Machine
 	b.WriteString(shell.Line(d.Name))
@@ -96,9 +97,10 @@ func (r *Report) head(b *strings.Builder) {
 	}
 }
 
+// gigabytes formats a rate in bytes per second.
 func gigabytes(rate float64) string { return fmt.Sprintf("%.3g GB/s", rate/1e9) }
 
-// text writes a table: a line a row, and remarks below.
+// text writes a table, a line for each row, and the remarks below.
 func (t *Table) text(b *strings.Builder, width int) {
 	fmt.Fprintf(b, "\n%s\n", t.Title)
 	for i, part := range t.grid().Parts(width) {
@@ -110,7 +112,7 @@ func (t *Table) text(b *strings.Builder, width int) {
 	t.remarks(b)
 }
 
-// remarks writes what rows and the table note.
+// remarks writes the notes of the rows and of the table.
 func (t *Table) remarks(b *strings.Builder) {
 	for i := range t.Rows {
 		switch r := &t.Rows[i]; {
@@ -135,13 +137,14 @@ func (t *Table) remarks(b *strings.Builder) {
 	}
 }
 
-// hasty reports whether rows are too short to be compared.
+// hasty reports whether a row took less than 20 ms, in which the clock and the scheduler matter as
+// much as the loader.
 func (t *Table) hasty() bool {
 	const least = 20 * time.Millisecond
 	return slices.ContainsFunc(t.Rows, func(r Result) bool { return r.Ran() && r.Total < least })
 }
 
-// grid returns the table's head and rows.
+// grid returns the head and the rows of the table.
 func (t *Table) grid() *cli.Table {
 	published := slices.ContainsFunc(t.Rows, func(r Result) bool { return r.Published != nil })
 	head := []string{t.vary, "total", "records/s", "speed-up", "on prev.", "first", "wait p50", "p95", "p99", "CPU",
@@ -164,7 +167,7 @@ func (t *Table) grid() *cli.Table {
 	return g
 }
 
-// cells returns a line of the table.
+// cells returns the cells of a row.
 func (r *Result) cells(published bool) []string {
 	if !r.Ran() {
 		cells := []string{r.Name, "n/a", "", "", "", "", "", "", "", "", "", ""}
@@ -177,6 +180,7 @@ func (r *Result) cells(published bool) []string {
 	return append(cells, r.Published.cells(published)...)
 }
 
+// cells returns the cell with a published result, if the table shows these.
 func (p *Published) cells(show bool) []string {
 	switch {
 	case !show:
@@ -187,7 +191,7 @@ func (p *Published) cells(show bool) []string {
 	return []string{fmt.Sprintf("%.2f s %.2fx", p.Seconds, p.SpeedUp)}
 }
 
-// short writes d with three digits.
+// short formats d with three significant digits.
 func short(d time.Duration) string {
 	for _, u := range []struct {
 		size time.Duration

@@ -11,9 +11,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Kinds of work.
+// The kinds of work.
 const (
-	workSleep = "sleep" // waits, as for a slow disk or service: costs no CPU time
+	workSleep = "sleep" // waits, as for a slow disk or service; takes no CPU time
 	workCPU   = "cpu"   // computes, as decoding does: as many rounds as take that long on a free core
 
 	// workReplay waits for times distributed like the times of the configuration guide's log:
@@ -26,9 +26,10 @@ const (
 type work struct {
 	kind   string
 	delay  time.Duration
-	rounds int // of burn, that take delay on a free core
+	rounds int // of burn: as many as take delay on a free core
 }
 
+// newWork returns work that takes delay for a record.
 func newWork(kind string, delay time.Duration) work {
 	w := work{kind: kind, delay: delay}
 	if kind == workCPU {
@@ -37,13 +38,14 @@ func newWork(kind string, delay time.Duration) work {
 	return w
 }
 
-// replayStream distinguishes the latencies' random numbers from others.
+// replayStream separates the random latencies from other random numbers.
 const replayStream = 7
 
-// replaySigma is ln(1.035/0.293) by the normal distribution's 99th percentile.
+// replaySigma is the sigma of the log-normal distribution: ln(1.035/0.293) divided by the 99th
+// percentile of the standard normal distribution.
 const replaySigma = 1.26199 / 2.32635
 
-// kindText says what work of that kind a record takes.
+// kindText describes the work for a record.
 func kindText(kind string, delay time.Duration) string {
 	switch kind {
 	case workCPU:
@@ -55,7 +57,8 @@ func kindText(kind string, delay time.Duration) string {
 	return fmt.Sprintf("%v of sleep", delay)
 }
 
-// do works on the record of that number.
+// do works on a record. A replayed latency is a function of the record's number, so that every row
+// has the same ones.
 func (w work) do(ctx context.Context, record int) error {
 	switch {
 	case w.delay == 0:
@@ -70,6 +73,7 @@ func (w work) do(ctx context.Context, record int) error {
 	return ctx.Err()
 }
 
+// sleep waits for d, or until ctx is done.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -81,7 +85,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// burn computes for that many rounds, each of which needs the one before.
+// burn computes for that many rounds of xorshift. Each round needs the one before, so that a CPU
+// cannot overlap them and the time is proportional to the rounds.
 func burn(rounds int) uint64 {
 	x := uint64(rounds) | 1
 	for range rounds {
@@ -92,8 +97,8 @@ func burn(rounds int) uint64 {
 	return x
 }
 
-// roundsPerSecond is the speed of burn on a core that does nothing else: the best of many
-// short runs, as others may use the machine too.
+// roundsPerSecond returns the speed of burn on a core that does nothing else: the best of many
+// short runs, as other programs may disturb some.
 func roundsPerSecond() float64 {
 	const rounds = 200_000
 	best := time.Hour
@@ -105,8 +110,8 @@ func roundsPerSecond() float64 {
 	return rounds / best.Seconds()
 }
 
-// maker is the Transform that prepares one record: it works, and then either copies the
-// stored record or, where out has a shape, makes a random one of that shape.
+// maker is the Transform that prepares one record: it works, and then copies the stored record or,
+// if out is set, makes a random one of that shape.
 type maker struct {
 	ctx  context.Context
 	work work
@@ -114,6 +119,7 @@ type maker struct {
 	seed uint64
 }
 
+// generates reports whether the maker makes records.
 func (m maker) generates() bool { return m.out.DType != tensor.Invalid }
 
 // Output returns what a record becomes.
@@ -126,7 +132,7 @@ func (m maker) Output(in tensor.Spec) (tensor.Spec, error) {
 	return out, nil
 }
 
-// Worker returns the function of one goroutine.
+// Worker returns the function for one goroutine.
 func (m maker) Worker(tensor.Spec, int) (loader.RecordFunc, error) {
 	return func(dst, src []byte, r loader.Record) error {
 		if err := m.work.do(m.ctx, r.Index); err != nil {
@@ -145,10 +151,11 @@ func (m maker) Worker(tensor.Spec, int) (loader.RecordFunc, error) {
 // record; otherwise it takes the work of every record.
 type batchMaker struct {
 	maker
-	field string // to work on, which is made if the maker generates
+	field string // the field to make, if the maker generates
 	once  bool
 }
 
+// collate returns the loader's Collate.
 func (m batchMaker) collate() loader.Collate {
 	c := loader.Collate{Worker: func(int) (loader.CollateFunc, error) { return m.prepare, nil }}
 	if m.generates() {
@@ -159,6 +166,7 @@ func (m batchMaker) collate() loader.Collate {
 	return c
 }
 
+// prepare prepares a batch.
 func (m batchMaker) prepare(d *loader.MutableBatch) error {
 	records := d.Indices()
 	if m.once {
@@ -175,7 +183,7 @@ func (m batchMaker) prepare(d *loader.MutableBatch) error {
 	return nil
 }
 
-// normal fills dst from the standard normal distribution.
+// normal fills dst from the standard normal distribution. seed and stream determine all values.
 func normal(dst []float32, seed, stream uint64) {
 	r := rand.New(rand.NewPCG(seed, stream))
 	for i := range dst {

@@ -13,38 +13,42 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Head makes what the first function of a Chain takes of stored records.
+// Head makes the input of the first function of a Chain from stored records.
 type Head interface {
-	// Output returns what a record becomes. Axes of its Shape that each record has of its own are negative: two at most.
+	// Output returns what a record becomes. A negative axis in its Shape is one whose length
+	// differs from record to record: there are two at most.
 	Output(in tensor.Spec) (tensor.Spec, error)
 
-	// Worker returns the function that one goroutine will use.
+	// Worker returns the function for one goroutine.
 	Worker(in tensor.Spec, id int) (HeadFunc, error)
 }
 
-// HeadFunc writes the result for the stored bytes src to the memory that room returns, which it calls once, and returns
-// the lengths of the axes that the record has of its own.
+// HeadFunc writes the result for the stored bytes src into memory of room, which it calls exactly
+// once, and returns the lengths of the axes that differ from record to record. It asks for the
+// memory itself because the length is often known only after a look at src.
 type HeadFunc func(room func(n int) ([]byte, error), src []byte, r loader.Record) (axes [2]int, err error)
 
 // Call is a function of a Chain.
 type Call struct {
 	Function int
-	In       tensor.Spec      // what it takes; its Shape may have negative axes, for the first Call
-	Out      tensor.Spec      // what it makes
-	Copies   bool             // it gets copies of its inputs, as it keeps them
-	Rows     bool             // what it made for one record has any number of rows, or is text; Out is not that then
-	After    loader.Transform // the engine's own steps after that; nil for none
+	In       tensor.Spec      // what it takes; for the first Call, axes may be negative
+	Out      tensor.Spec      // what it returns
+	Copies   bool             // it gets copies of its inputs, since it keeps references to them
+	Rows     bool             // a result has any number of rows, or is a text; then Out is not fixed
+	After    loader.Transform // the engine's steps after the function; nil if there are none
 }
 
+// setup returns what a worker process must know before the first task.
 func (c *Call) setup() setup { return setup{c.Function, c.In, c.Out, c.Copies} }
 
-// Chain is the Transform of a field by functions of the user, and what the engine does before them, between and after.
+// Chain is the Transform of a field by functions of the user, with the engine's steps before,
+// between and after them. Any goroutine of the loader may ask it for a Stage.
 type Chain struct {
 	Pool   *Pool
-	Recipe string // what it does, for ID
+	Recipe string // identifies the steps, for ID
 	Head   Head
 	Calls  []Call
-	Batch  int // records of a batch, which are spread over the workers
+	Batch  int // records of a batch, which are spread over the worker processes
 	Stats  *Stats
 }
 
@@ -53,21 +57,22 @@ var (
 	_ staged.Transform[loader.Record] = (*Chain)(nil)
 )
 
-// Stats counts the work of the stages of a Chain. Times are sums over goroutines, or workers.
+// Stats counts the work of a Chain. Times are in nanoseconds, summed over goroutines or worker
+// processes.
 type Stats struct {
 	Records  atomic.Int64
-	Head     atomic.Int64 // nanoseconds in the engine before the first function
+	Head     atomic.Int64 // in the engine, before the first function
 	Inside   atomic.Int64 // in functions
-	Worker   atomic.Int64 // in workers, functions included
-	After    atomic.Int64 // in the engine after functions
-	Waited   atomic.Int64 // of the loader's goroutines, for workers
+	Worker   atomic.Int64 // in worker processes, functions included
+	After    atomic.Int64 // in the engine, after functions
+	Waited   atomic.Int64 // by the loader's goroutines, for worker processes
 	Messages atomic.Int64
 }
 
-// ID returns the recipe, which names the functions.
+// ID returns the Recipe, in which functions are named.
 func (c *Chain) ID() string { return c.Recipe }
 
-// Output returns what the last step makes.
+// Output returns the result of the last step.
 func (c *Chain) Output(tensor.Spec) (tensor.Spec, error) {
 	last := &c.Calls[len(c.Calls)-1]
 	if last.After == nil {
@@ -76,7 +81,7 @@ func (c *Chain) Output(tensor.Spec) (tensor.Spec, error) {
 	return last.After.Output(last.Out)
 }
 
-// Worker returns a function that makes one record at a time.
+// Worker returns a function that makes one record at a time, for callers that do not use stages.
 func (c *Chain) Worker(in tensor.Spec, id int) (loader.RecordFunc, error) {
 	s, err := c.Stage(in, id)
 	if err != nil {
@@ -91,7 +96,8 @@ func (c *Chain) Worker(in tensor.Spec, id int) (loader.RecordFunc, error) {
 	}, nil
 }
 
-// Stage returns what one goroutine of the loader uses.
+// Stage returns the Chain's state for one goroutine of the loader, and declares the functions to
+// the Pool.
 func (c *Chain) Stage(in tensor.Spec, id int) (staged.Stage[loader.Record], error) {
 	head, err := c.Head.Worker(in, id)
 	if err != nil {
@@ -116,20 +122,21 @@ func (c *Chain) Stage(in tensor.Spec, id int) (staged.Stage[loader.Record], erro
 	return s, nil
 }
 
-// Limits of a task: with more records its two messages would take no less of the time, and with more bytes the records
-// would have left the cache when the other process reads them.
+// Limits of a task. With more records, the cost of its two messages is spread no better; with more
+// bytes, the records would have left the cache when the other process reads them.
 const (
 	mostTogether = 64
 	taskBytes    = 2 << 20
 )
 
-// together returns how many records a task has. A batch is a task for each worker at least.
+// together returns the number of records in a task. A batch has at least one task for each worker
+// process, so that all of them work on it.
 func (c *Chain) together(bytes int) int {
 	share := (c.Batch + c.Pool.Workers() - 1) / c.Pool.Workers()
 	return max(1, min(mostTogether, taskBytes/max(1, bytes), share))
 }
 
-// isOpen reports whether records of a Spec have axes of their own.
+// isOpen reports whether a Spec has axes whose lengths differ from record to record.
 func isOpen(s tensor.Spec) bool {
 	for _, n := range s.Shape {
 		if n < 0 {
@@ -142,65 +149,73 @@ func isOpen(s tensor.Spec) bool {
 // align is the alignment of records in shared memory.
 const align = 64
 
+// aligned rounds n up to a multiple of align.
 func aligned(n int) int { return (n + align - 1) &^ (align - 1) }
 
-// The first places of the random numbers of functions and of the steps after them. Steps before have none.
+// Where the random numbers of functions, and of the steps after them, begin in the record's stream:
+// see KeyOf. The steps before the first function use the record's own numbers.
 const (
 	functionKey = 0x510e527fade682d1
 	afterKey    = 0x9b05688c2b3e6c1f
 )
 
-// KeyOf returns the key of the random numbers of the n-th function of a Chain for a record.
+// KeyOf returns the seed of the random numbers of the n-th function of a Chain for a record. It
+// depends on the record and not on the worker process, so that a run is the same with any number of
+// them.
 func KeyOf(r loader.Record, n int) uint64 {
 	r.Seed = permute.Place(r.Seed, functionKey+uint64(n))
 	rnd := r.Rand()
 	return rnd.Uint64()
 }
 
-// afterOf returns the record as the step after the n-th function sees it.
+// afterOf returns the record for the engine's steps after the n-th function, with random numbers of
+// their own.
 func afterOf(r loader.Record, n int) loader.Record {
 	r.Seed = permute.Place(r.Seed, afterKey+uint64(n))
 	return r
 }
 
-// stage is a Chain at work for one goroutine. Its records are in groups, each of which is a task at a time: while
-// workers have some, it fills others.
+// stage is a Chain at work for one goroutine. Its records are in groups, each of which is one task
+// at a time: while worker processes have some groups, the goroutine fills others.
 //
 //	free -> filling -> out (of Calls[0]) -> out (of Calls[1]) ... -> free
+//
+// Groups in out end in the order in which they were submitted.
 type stage struct {
 	chain   *Chain
 	head    HeadFunc
-	after   []loader.RecordFunc // by call; nil copies
-	most    int                 // records of a group
-	made    int                 // groups that exist
+	after   []loader.RecordFunc // by call; nil copies the result
+	most    int                 // records in a group
+	made    int                 // number of groups that exist
 	free    []*group
 	filling *group
 	out     []*group // oldest first
 	oldest  atomic.Pointer[group]
 }
 
-// group is some records on their way.
+// group is some records on their way through the Chain.
 type group struct {
 	task    *task
 	records []pending
-	areas   []area // by call
-	call    int    // that the task is of
+	areas   []area // memory by call
+	call    int    // the number of the call that the task is for
 }
 
-// pending is a record on its way.
+// pending is a record on its way, and the memory for its final result.
 type pending struct {
 	dst []byte
 	r   loader.Record
 }
 
-// area is the memory of a group for a call.
+// area is the memory of a group for one call: in for the inputs, out for the results. It is kept
+// for later records.
 type area struct {
 	in, out     []byte
-	inAt, outAt int64 // in the file
-	used        int   // of in
+	inAt, outAt int64 // offsets of in and out in the shared file
+	used        int   // bytes of in that have records
 }
 
-// Put begins to make a record.
+// Put begins to make a record from src. dst has its result after Flush.
 func (s *stage) Put(ctx context.Context, dst, src []byte, r loader.Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -233,7 +248,9 @@ func (s *stage) Put(ctx context.Context, dst, src []byte, r loader.Record) error
 	return nil
 }
 
-// begin takes a group to fill: a free one, a new one, or the oldest that is out, once it is made.
+// begin takes a group to fill: a free group, a new one while there are few, or the oldest one that
+// is out, for which it waits. This bounds the memory, and how far the goroutine runs ahead of the
+// functions.
 func (s *stage) begin() error {
 	for len(s.free) == 0 {
 		if s.made < inFlight*s.chain.Pool.Workers()+1 {
@@ -251,6 +268,7 @@ func (s *stage) begin() error {
 	return nil
 }
 
+// reset empties a group and keeps its memory.
 func (g *group) reset() {
 	g.records, g.task.records, g.call = g.records[:0], g.task.records[:0], 0
 	for i := range g.areas {
@@ -258,8 +276,8 @@ func (g *group) reset() {
 	}
 }
 
-// room returns memory for the next record of the group that is being filled. One that does not fit any more is the
-// first of another group.
+// room returns memory for the next record of the group that is being filled. If the record does not
+// fit, the group is submitted and the record becomes the first of another group.
 func (s *stage) room(n int) ([]byte, error) {
 	if a := &s.filling.areas[0]; a.used+n > len(a.in) && len(s.filling.records) > 0 {
 		if err := s.submit(); err != nil {
@@ -271,7 +289,7 @@ func (s *stage) room(n int) ([]byte, error) {
 	}
 	a := &s.filling.areas[0]
 	need := s.most * aligned(n)
-	if isOpen(s.chain.Calls[0].In) { // the next ones may be longer or shorter
+	if isOpen(s.chain.Calls[0].In) { // the next records may be longer or shorter
 		need = n
 		if n > len(a.in) {
 			need = max(n+n/2, min(taskBytes, s.most*aligned(n)))
@@ -283,7 +301,8 @@ func (s *stage) room(n int) ([]byte, error) {
 	return a.in[a.used : a.used+n : a.used+n], nil
 }
 
-// grow has memory of the Pool's at least so long.
+// grow replaces memory of the Pool by larger memory if it has less than n bytes. Its content is
+// lost.
 func (s *stage) grow(b *[]byte, at *int64, n int) error {
 	if n <= len(*b) {
 		return nil
@@ -303,7 +322,8 @@ func (s *stage) grow(b *[]byte, at *int64, n int) error {
 	return nil
 }
 
-// submit gives the group that was filled to the workers.
+// submit gives the group that was filled to the worker processes, and completes groups that are
+// ready already.
 func (s *stage) submit() error {
 	g := s.filling
 	s.filling = nil
@@ -312,7 +332,7 @@ func (s *stage) submit() error {
 	}
 	s.out = append(s.out, g)
 	s.oldest.Store(s.out[0])
-	for len(s.out) > 0 && len(s.out[0].task.done) > 0 { // do what needs no waiting
+	for len(s.out) > 0 && len(s.out[0].task.done) > 0 { // does not wait
 		if err := s.advance(); err != nil {
 			return s.drain(err)
 		}
@@ -320,7 +340,8 @@ func (s *stage) submit() error {
 	return nil
 }
 
-// call submits the task of a group's call.
+// call submits the task for a group's current call. If nothing follows the last function and the
+// batch is in memory that the worker processes share, they write results straight into the batch.
 func (s *stage) call(g *group) error {
 	c := &s.chain.Calls[g.call]
 	a := &g.areas[g.call]
@@ -345,7 +366,8 @@ func (s *stage) call(g *group) error {
 	return s.chain.Pool.submit(g.task)
 }
 
-// broken returns an error that is not of a record.
+// broken returns an error that belongs to no record, such as the end of a worker process: the
+// loader must not skip a record for it.
 func (s *stage) broken(err error) error {
 	var at *staged.Error
 	if errors.As(err, &at) {
@@ -354,7 +376,8 @@ func (s *stage) broken(err error) error {
 	return &staged.Error{Record: -1, Err: err}
 }
 
-// advance waits for the oldest group that is out, and does what follows: the next call, or what ends the records.
+// advance waits for the oldest group that is out, and then does the engine's next steps with it:
+// the next call, or the end.
 func (s *stage) advance() error {
 	g := s.out[0]
 	began := time.Now()
@@ -387,7 +410,7 @@ func (s *stage) advance() error {
 	return nil
 }
 
-// retire frees the oldest group that is out.
+// retire moves the oldest group from out to free.
 func (s *stage) retire() {
 	s.free = append(s.free, s.out[0])
 	s.out = append(s.out[:0], s.out[1:]...)
@@ -397,7 +420,7 @@ func (s *stage) retire() {
 	}
 }
 
-// follow does to the records of a group what the engine does after a call.
+// follow applies the engine's steps after a call to the records of a group.
 func (s *stage) follow(g *group) error {
 	c := &s.chain.Calls[g.call]
 	a := &g.areas[g.call]
@@ -405,7 +428,7 @@ func (s *stage) follow(g *group) error {
 	for i := range g.records {
 		p, r := &g.records[i], &g.task.records[i]
 		if last && r.where == batches {
-			continue // already placed
+			continue // the worker process has written it to the batch
 		}
 		dst := p.dst
 		if !last {
@@ -427,7 +450,7 @@ func (s *stage) follow(g *group) error {
 	return nil
 }
 
-// next returns the memory of a record for the next call.
+// next returns the memory of record i of a group for the next call.
 func (s *stage) next(g *group, i int) ([]byte, error) {
 	a, size := &g.areas[g.call+1], s.chain.Calls[g.call+1].In.RecordBytes()
 	if err := s.grow(&a.in, &a.inAt, s.most*aligned(size)); err != nil {
@@ -438,11 +461,13 @@ func (s *stage) next(g *group, i int) ([]byte, error) {
 	return a.in[at : at+size : at+size], nil
 }
 
-// drain waits for all groups that are out, and forgets their records. It returns err.
+// drain waits for all groups that are out and drops their records, after an error, which it
+// returns. If the Pool is broken, the groups are not used again: a worker process may still write
+// to their memory.
 func (s *stage) drain(err error) error {
 	for len(s.out) > 0 {
 		if s.chain.Pool.wait(s.out[0].task) != nil && s.chain.Pool.failure() != nil {
-			s.made -= len(s.out) // a worker may have them still
+			s.made -= len(s.out) // others may be made in their place
 			s.out = s.out[:0]
 			s.oldest.Store(nil)
 			break
@@ -456,7 +481,7 @@ func (s *stage) drain(err error) error {
 	return err
 }
 
-// Flush ends all records that were put.
+// Flush completes all records that were put.
 func (s *stage) Flush(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return s.drain(ctx.Err())
@@ -474,7 +499,8 @@ func (s *stage) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Waiting returns the record that the oldest task is at.
+// Waiting returns the record at which the worker process of the oldest task is, and what it does:
+// for the error of a timeout. Any goroutine may call it.
 func (s *stage) Waiting() (record int, on string) {
 	g := s.oldest.Load()
 	if g == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Stored is the Head of a function that takes records as they are stored. A field of variable length has rows of its
-// own number.
+// Stored is the Head of a function that takes records as they are stored. Each record of a ragged
+// field has its own number of rows.
 type Stored struct{}
 
 // Output returns in, with the rows of a record as its first axis.
@@ -21,7 +21,8 @@ func (Stored) Output(in tensor.Spec) (tensor.Spec, error) {
 	return in, nil
 }
 
-// Worker returns a function that copies.
+// Worker returns a function that copies the stored bytes. The rows of a ragged record are its first
+// axis.
 func (Stored) Worker(in tensor.Spec, _ int) (HeadFunc, error) {
 	row := in.RecordBytes()
 	return func(room func(n int) ([]byte, error), src []byte, _ loader.Record) (axes [2]int, err error) {
@@ -34,10 +35,10 @@ func (Stored) Worker(in tensor.Spec, _ int) (HeadFunc, error) {
 	}, nil
 }
 
-// Made is the Head of a function that takes what a Transform makes, which has one shape.
+// Made is the Head of a function that takes the result of a Transform, which has one shape.
 type Made struct{ loader.Transform }
 
-// Worker returns a function that has the Transform make records.
+// Worker returns a function that lets the Transform write into the memory of room.
 func (m Made) Worker(in tensor.Spec, id int) (HeadFunc, error) {
 	out, err := m.Output(in)
 	if err != nil {
@@ -54,13 +55,15 @@ func (m Made) Worker(in tensor.Spec, id int) (HeadFunc, error) {
 	}, err
 }
 
-// Decoded is the Head of a function that takes decoded image files, each of its own size.
+// Decoded is the Head of a function that takes decoded image files, each with its own size.
 type Decoded struct{ Pipeline *transforms.Pipeline }
 
-// decodedSizes are widths and heights of images. A pipeline may make one size of them, or not.
+// decodedSizes are widths and heights of images of many aspects. If a pipeline makes the same size
+// of all of them, its result is taken to have one size.
 var decodedSizes = [][2]int{{500, 375}, {375, 500}, {1920, 1080}, {4000, 3000}, {61, 67}}
 
-// Output returns pixels, whose height and width are open unless the pipeline makes one size.
+// Output returns the type of the pixels. Height and width are unknown unless the pipeline makes one
+// size.
 func (d Decoded) Output(in tensor.Spec) (tensor.Spec, error) {
 	var out transforms.Info
 	var err error
@@ -91,7 +94,7 @@ func (d Decoded) Output(in tensor.Spec) (tensor.Spec, error) {
 	return spec, nil
 }
 
-// Worker returns a function with its own decoder.
+// Worker returns a function with a decoder of its own.
 func (d Decoded) Worker(tensor.Spec, int) (HeadFunc, error) {
 	run, decoder := d.Pipeline.Runner(), imagefile.New(imagefile.Options{})
 	return func(room func(n int) ([]byte, error), src []byte, r loader.Record) (axes [2]int, err error) {
@@ -111,8 +114,8 @@ func (d Decoded) Worker(tensor.Spec, int) (HeadFunc, error) {
 	}, nil
 }
 
-// Sample makes the input of the first function of one record, in memory of the Pool's, to be given back, and returns
-// its shape.
+// Sample makes the input of the first function for one record, and returns its shape. bytes is
+// memory of Places, which the caller frees, also after an error if it is not nil.
 func (p *Pool) Sample(head Head, in tensor.Spec, src []byte, r loader.Record) (bytes []byte, shape tensor.Shape,
 	err error) {
 	out, err := head.Output(in)
@@ -144,15 +147,17 @@ func (p *Pool) Sample(head Head, in tensor.Spec, src []byte, r loader.Record) (b
 	return bytes, shape, nil
 }
 
-// Floats is the Transform of pixels that are floats already, by the steps that end a pipeline: the order of axes, mean
-// and std, and another type of floats. It computes in float32, as torchvision does.
+// Floats is the Transform of pixels that are float32 already, by the steps that end a pipeline:
+// order of axes, mean and standard deviation, and another float type. It computes in float32, as
+// torchvision does.
 type Floats struct {
 	DType     tensor.DType // of the result
 	Layout    string
-	Mean, Std []float64 // by channel, or one for all; nil for none
+	Mean, Std []float64 // one for each channel, or one for all; nil normalizes nothing
 }
 
-// FloatsOf returns the effect of some steps of a pipeline on float pixels.
+// FloatsOf returns the Floats for some steps of a pipeline. Steps that work on bytes only are an
+// error.
 func FloatsOf(in tensor.Spec, steps []transforms.Transform) (Floats, error) {
 	f := Floats{DType: in.DType, Layout: in.Layout}
 	if in.DType != tensor.Float32 || len(in.Shape) != 3 || in.Layout == "" {
@@ -204,7 +209,7 @@ func (f Floats) Output(in tensor.Spec) (tensor.Spec, error) {
 	return tensor.Spec{Name: in.Name, DType: f.DType, Shape: s, Layout: f.Layout}, nil
 }
 
-// Worker returns a function without state.
+// Worker returns a function for one goroutine, with a buffer if the result is not float32.
 func (f Floats) Worker(in tensor.Spec, _ int) (loader.RecordFunc, error) {
 	pixels, channels := in.Shape[0]*in.Shape[1], in.Shape[2]
 	if in.Layout == tensor.CHW {
@@ -229,7 +234,7 @@ func (f Floats) Worker(in tensor.Spec, _ int) (loader.RecordFunc, error) {
 	if !f.DType.IsFloat() {
 		return nil, fmt.Errorf("pixels of floats cannot become %v", f.DType)
 	}
-	var wide []float32 // before they become another type
+	var wide []float32 // results before they are converted to another type
 	if f.DType != tensor.Float32 {
 		wide = make([]float32, pixels*channels)
 	}

@@ -11,42 +11,47 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Version is the version of the message format, which docs/feed.md specifies.
+// Version is the version of the messages between feed and a worker process, which docs/feed.md
+// specifies.
 const Version = 1
 
-// maxMessage is the most bytes of a message of a worker, its length aside.
+// maxMessage is the most bytes of a message of a worker process, without its length.
 const maxMessage = 1 << 20
 
-// Kinds of messages, by their first byte; those that begin with a brace are JSON.
+// Kinds of binary messages, in their first byte. A message that begins with '{' is JSON.
 const (
 	taskKind = 1
 	doneKind = 2
 )
 
-// unknown is the length of an axis that each record has of its own.
+// unknown is the length of an axis that differs from record to record.
 const unknown = -1
 
-// hello is the first message to a worker. Its answer is ready.
+// hello is the first message to a worker process. It is answered by ready.
 type hello struct {
 	Version int `json:"version"`
 	Worker  int `json:"worker"`
-	// where in the shared memory it says which record it is at: 1 more than the number, as a uint64, and 0 for none
+	// At is an offset in the shared memory where the process says which record it works on: a
+	// uint64 with the record's number plus 1, or 0 for none. If the process dies, the record can
+	// still be read there.
 	At int64 `json:"at"`
 }
 
-// setup says what a function takes and makes. It comes before the first task of the function, and has no answer.
+// setup says what a function takes and returns. It is sent before the function's first task, and
+// has no answer.
 type setup struct {
 	Function int         `json:"function"`
 	In       tensor.Spec `json:"in"` // axes of its Shape may be unknown
 	Out      tensor.Spec `json:"out"`
-	Copies   bool        `json:"copies,omitempty"` // it gets copies of its inputs
+	Copies   bool        `json:"copies,omitempty"` // the function gets copies of its inputs
 }
 
-// probe asks for a function's result for one record. Its answer is made, or raised.
+// probe asks for the result of a function for one record, to find its type. It is answered by made
+// or raised.
 type probe struct {
 	Function int          `json:"function"`
 	In       tensor.Spec  `json:"in"` // axes of its Shape may be unknown
-	At       int64        `json:"at"` // of the record in the shared memory
+	At       int64        `json:"at"` // offset of the record in the shared memory
 	Shape    tensor.Shape `json:"shape"`
 	Index    int          `json:"index"`
 	Epoch    int          `json:"epoch"`
@@ -54,72 +59,73 @@ type probe struct {
 	Key      uint64       `json:"key"`
 }
 
-// made is a function's result for a record.
+// made is the type of a function's result for one record.
 type made struct {
 	DType  tensor.DType `json:"dtype"`
 	Shape  tensor.Shape `json:"shape"`
 	Layout string       `json:"layout,omitempty"`
-	Keeps  bool         `json:"keeps,omitempty"` // it refers to its input after it has returned
-	Rows   bool         `json:"rows,omitempty"`  // it is a list or a text, or empty: records may have any number of rows
+	Keeps  bool         `json:"keeps,omitempty"` // the result refers to the input after the function has returned
+	Rows   bool         `json:"rows,omitempty"`  // the result is a list, a text, or empty: records may have any number of rows
 }
 
-// Raised is the exception of a function that failed on a record.
+// Raised is the exception of a function for a record.
 type Raised struct {
-	Done      int    `json:"done"` // records of the task that were made before it
+	Done      int    `json:"done"` // records of the task that were made before
 	Type      string `json:"type"` // of the exception, with its module
 	Text      string `json:"text"`
-	Traceback string `json:"traceback,omitempty"` // of the function alone
+	Traceback string `json:"traceback,omitempty"` // of the function's own frames
 }
 
-// toWorker is a message of JSON to a worker: exactly one of its parts.
+// toWorker is a JSON message to a worker process: exactly one of its members.
 type toWorker struct {
 	Hello *hello `json:"hello,omitempty"`
 	Probe *probe `json:"probe,omitempty"`
 	Setup *setup `json:"setup,omitempty"`
 }
 
-// fromWorker is a message of JSON of a worker: exactly one of its parts.
+// fromWorker is a JSON message from a worker process: exactly one of its members.
 type fromWorker struct {
 	Ready  *ready  `json:"ready,omitempty"`
 	Made   *made   `json:"made,omitempty"`
 	Raised *Raised `json:"raised,omitempty"`
 }
 
-// ready answers a hello.
+// ready answers a hello, with the process's id.
 type ready struct {
 	Process int `json:"process"`
 }
 
-// done answers a task: all of its records were made.
+// done answers a task all of whose records were made.
 type done struct {
 	count  int
 	inside uint64 // nanoseconds in the function
-	all    uint64 // nanoseconds from the message of the task to this one
+	all    uint64 // nanoseconds from the arrival of the task to this message
 }
 
-// record is one of a task.
+// record is one record of a task.
 type record struct {
 	index int
-	key   uint64 // of its random numbers
-	in    int64  // offset of its bytes
-	axes  [2]int // lengths of the unknown axes, in their order
-	out   int64  // offset of the result
-	where uint32 // whose offset out is: [places] or [batches]
+	key   uint64 // seed of its random numbers
+	in    int64  // offset of its bytes in the shared file
+	axes  [2]int // lengths of the unknown axes, in order
+	out   int64  // offset for the result
+	where uint32 // the file that out belongs to: [places] or [batches]
 }
 
-// The two files that workers share with this process.
+// The two files that worker processes share with this process.
 const (
 	places  = 0
 	batches = 1
 )
 
+// Sizes in a task's message, in the order of appendTask.
 const (
 	taskHead   = 1 + 1 + 2 + 4 + 8 + 8
 	taskRecord = 8 + 8 + 8 + 8 + 8 + 4 + 4
 )
 
-// appendTask appends the message of a task: a head of kind, function, count, epoch and seed, and each record as index,
-// key, in, out, where and two axes.
+// appendTask appends the message of a task: kind, function, count, epoch and seed, and for each
+// record index, key, in, out, where and two axes. Numbers are little endian.
 func appendTask(b []byte, function, epoch int, seed uint64, records []record) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint32(b, uint32(taskHead+len(records)*taskRecord))
@@ -150,13 +156,14 @@ func appendJSON(b []byte, m toWorker) ([]byte, error) {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(body))), body...), nil
 }
 
-// reader reads the messages of a worker.
+// reader reads the messages of one worker process. It keeps its buffer.
 type reader struct {
 	in   *bufio.Reader
 	body []byte
 }
 
-// next returns the next message: done, or one of JSON.
+// next returns the next message: a done, or a fromWorker with one member. Lengths are checked
+// before memory is allocated, as the process runs code of the user.
 func (r *reader) next() (done, fromWorker, error) {
 	var head [4]byte
 	var m fromWorker

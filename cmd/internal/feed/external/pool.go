@@ -15,7 +15,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Memory is the memory that workers share with this process. Any goroutine may call its methods.
+// Memory is memory that worker processes share with this process. Any goroutine may call its
+// methods.
 type Memory interface {
 	// Alloc returns n > 0 bytes.
 	Alloc(n int) ([]byte, error)
@@ -23,22 +24,25 @@ type Memory interface {
 	// Free gives back what Alloc returned.
 	Free(b []byte) error
 
-	// Find returns where b is in the file that is shared, and false if it is elsewhere.
+	// Find returns the offset of b in the shared file, or false if b is elsewhere.
 	Find(b []byte) (at int64, ok bool)
 }
 
-// ErrClosed is the error of a Pool that was closed.
+// ErrClosed is the error of a Pool after Close.
 var ErrClosed = errors.New("the workers were ended")
 
-// Pool is the processes that call functions of the user. Any goroutine may use it.
+// Pool is the worker processes that call functions of the user. Any goroutine may use it. A worker
+// process that ends, or sends what it must not, breaks the Pool for good: the loader's epoch then
+// fails with the reason.
 type Pool struct {
-	names   []string // of the functions
-	places  Memory   // records on their way to and from functions
-	batches Memory   // batches of the loader; nil if workers cannot write to these
+	names   []string // of the functions, by number
+	places  Memory   // for records on their way to and from functions
+	batches Memory   // for batches of the loader; nil if worker processes cannot write to them
 	workers []*worker
 	tasks   chan *task
-	line    []byte // where workers say which record they are at, a cache line for each
+	line    []byte // where each worker process says which record it works on, lineBytes each
 
+	// mu guards setups, by function, and err, which is why the Pool is broken.
 	mu     sync.Mutex
 	setups map[int]setup // by function
 	err    error         // why it is broken
@@ -47,14 +51,16 @@ type Pool struct {
 	goroutines sync.WaitGroup
 }
 
-// lineBytes keeps the workers from writing to the same cache line.
+// lineBytes is a cache line for each worker process, so that their writes do not slow each other
+// down.
 const lineBytes = 64
 
-// inFlight is how many tasks a worker has at a time: one that it works on, and the next.
+// inFlight is the number of tasks that a worker process has at a time: one that it works on, and
+// the next, so that it never waits for this process.
 const inFlight = 2
 
-// New returns a Pool of the workers at the other ends of connections, which have the functions of these names. It
-// closes the connections. Batches may be nil.
+// New returns a Pool of the worker processes at the other ends of conns, which have the functions
+// of these names. The Pool closes the connections. batches may be nil.
 func New(conns []io.ReadWriteCloser, names []string, shared, batches Memory) (*Pool, error) {
 	line, err := shared.Alloc(lineBytes * len(conns))
 	if err != nil {
@@ -87,19 +93,21 @@ func (p *Pool) Len() int { return len(p.names) }
 // Name returns the name of a function.
 func (p *Pool) Name(function int) string { return p.names[function] }
 
-// Close ends all connections, so that the workers end. Tasks that are not done fail. It may be called again.
+// Close ends the connections, which makes the worker processes end, and waits for its goroutines.
+// Tasks that are not done fail. Close may be called again.
 func (p *Pool) Close() {
 	p.fail(ErrClosed)
 	p.goroutines.Wait()
 }
 
-// fail ends the work of all workers.
+// fail breaks the Pool with the first error. Only Close closes the connections: before it, receive
+// may still read the reason why a process has ended.
 func (p *Pool) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if errors.Is(err, ErrClosed) {
 		for _, w := range p.workers {
-			w.conn.Close() // the other end notices
+			w.conn.Close() // the process at the other end notices
 		}
 	}
 	if p.err == nil {
@@ -108,18 +116,19 @@ func (p *Pool) fail(err error) {
 	}
 }
 
-// failure returns why the Pool is broken.
+// failure returns why the Pool is broken, nil if it is not.
 func (p *Pool) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// submit gives a task to the next worker that has room.
+// submit gives a task to the next worker process that has room. All processes take tasks from one
+// channel, so a slow record delays only its own process.
 func (p *Pool) submit(t *task) error {
 	t.worker.Store(nil)
 	select {
-	case <-p.broken: // first, as the other may be ready too
+	case <-p.broken: // select chooses at random if both are ready, so this is looked at first
 		return p.failure()
 	default:
 	}
@@ -131,7 +140,8 @@ func (p *Pool) submit(t *task) error {
 	}
 }
 
-// wait waits for a task that was submitted.
+// wait waits for a task that was submitted. A result that has arrived counts even if the Pool is
+// broken meanwhile.
 func (p *Pool) wait(t *task) error {
 	select {
 	case err := <-t.done:
@@ -146,14 +156,14 @@ func (p *Pool) wait(t *task) error {
 	}
 }
 
-// declare says what a function takes and makes, before its first task.
+// declare says what a function takes and returns. It comes before the function's first task.
 func (p *Pool) declare(s setup) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.setups[s.Function] = s
 }
 
-// setupOf returns what was declared.
+// setupOf returns what was declared for a function.
 func (p *Pool) setupOf(function int) (setup, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,34 +171,36 @@ func (p *Pool) setupOf(function int) (setup, bool) {
 	return s, ok
 }
 
-// task is some records for which a worker calls a function, or a probe.
+// task is some records for which a worker process calls a function, or a probe. It is used again
+// after its result was received from done.
 type task struct {
 	function int
 	epoch    int
 	seed     uint64
 	records  []record
-	probe    *probe // in place of records
+	probe    *probe // if not nil, in place of records
 
-	worker atomic.Pointer[worker] // that has it
-	done   chan error             // of one
-	made   *made                  // of a probe
+	worker atomic.Pointer[worker] // the process that has the task
+	done   chan error             // receives one result for each submit
+	made   *made                  // the answer to a probe
 	inside uint64                 // nanoseconds in the function
-	all    uint64                 // nanoseconds in the worker
+	all    uint64                 // nanoseconds in the process
 }
 
+// newTask returns an empty task.
 func newTask() *task { return &task{done: make(chan error, 1)} }
 
-// worker is one process.
+// worker is one worker process, with a goroutine that sends tasks and one that receives results.
 type worker struct {
 	pool    *Pool
 	number  int
 	conn    io.ReadWriteCloser
-	at      []byte // its line of the Pool's
+	at      []byte // where the process says which record it works on
 	process atomic.Int64
-	room    chan struct{} // of tasks
-	flight  chan *task    // those that were sent, in order
-	known   map[int]bool  // functions whose setup was sent
-	buffer  []byte
+	room    chan struct{} // has an entry for each task in flight, inFlight at most
+	flight  chan *task    // tasks that were sent, in the order of their answers
+	known   map[int]bool  // functions whose setup was sent; used by send only
+	buffer  []byte        // of send
 }
 
 // String names the worker.
@@ -199,10 +211,12 @@ func (w *worker) String() string {
 	return fmt.Sprintf("worker %d", w.number)
 }
 
-// record returns the number of the record that the worker is at, and -1 if it is at none.
+// record returns the number of the record that the process works on, -1 if it works on none. The
+// process may write the word at the same time; it is for messages only.
 func (w *worker) record() int { return int(binary.NativeEndian.Uint64(w.at)) - 1 }
 
-// send sends tasks while the worker has room.
+// send sends tasks while the process has room for them. After an error it just returns: receive
+// reads what the process has said before it ended, and knows the reason.
 func (w *worker) send() {
 	at, _ := w.pool.places.Find(w.at)
 	b, err := appendJSON(nil, toWorker{Hello: &hello{Version: Version, Worker: w.number, At: at}})
@@ -227,6 +241,7 @@ func (w *worker) send() {
 	// The other end is gone: receive, which reads what it said before, says why.
 }
 
+// sendTask sends a task, preceded by the function's setup the first time.
 func (w *worker) sendTask(t *task) (err error) {
 	b := w.buffer[:0]
 	if t.probe != nil {
@@ -249,7 +264,7 @@ func (w *worker) sendTask(t *task) (err error) {
 	return err
 }
 
-// receive completes tasks as the worker reports them.
+// receive completes tasks as the process reports them, until the connection ends.
 func (w *worker) receive() {
 	in := reader{in: bufio.NewReader(w.conn)}
 	for {
@@ -264,7 +279,8 @@ func (w *worker) receive() {
 	}
 }
 
-// take does what a message says.
+// take handles a message. Answers come in the order of the tasks; anything else is an error that
+// breaks the Pool.
 func (w *worker) take(d done, m fromWorker) error {
 	if m.Ready != nil {
 		w.process.Store(int64(m.Ready.Process))
@@ -300,13 +316,14 @@ func (w *worker) take(d done, m fromWorker) error {
 	return nil
 }
 
-// isGone reports whether an error is the end of the other end.
+// isGone reports whether an error means that the process has closed its end.
 func isGone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, net.ErrClosed)
 }
 
-// lost returns why a worker does not work any more.
+// lost returns the error for a process that does not work any more. If it died within a function,
+// the error names the record.
 func (w *worker) lost(err error) error {
 	var of *workerError
 	switch {
@@ -321,13 +338,13 @@ func (w *worker) lost(err error) error {
 	return &Ended{fmt.Sprintf("%v has ended", w), w.number}
 }
 
-// Ended is the error of a worker that is no more.
+// Ended is the error of a worker process that has ended.
 type Ended struct {
 	text   string
 	Worker int
 }
 
-// Error says which worker, and what it was at.
+// Error says which process has ended, and at which record.
 func (e *Ended) Error() string { return e.text }
 
 // Exception is the error of a record for which a function raised one.
@@ -338,7 +355,7 @@ type Exception struct {
 	by string
 }
 
-// Error says what was raised, where, and how it came to that.
+// Error says what was raised and where, with the traceback.
 func (e *Exception) Error() string {
 	text := fmt.Sprintf("%s in %s: %s", e.Function, e.by, e.Type)
 	if e.Text != "" {
@@ -350,7 +367,7 @@ func (e *Exception) Error() string {
 	return text
 }
 
-// workerError is the error of a worker that cannot begin.
+// workerError is the error of a worker process that raised an exception before its first task.
 type workerError struct {
 	worker string
 	raised *Raised
@@ -360,8 +377,8 @@ func (e *workerError) Error() string {
 	return fmt.Sprintf("%s cannot begin: %s: %s\n%s", e.worker, e.raised.Type, e.raised.Text, e.raised.Traceback)
 }
 
-// Probe has a worker run the function of a Call on one record, whose bytes are memory of Places, and sets what it
-// makes.
+// Probe makes a worker process call the function of c for one record, and sets Out, Copies and Rows
+// by the result. bytes has the record, in memory of Places, and shape its shape.
 func (p *Pool) Probe(c *Call, shape tensor.Shape, bytes []byte, of Seeded) error {
 	at, ok := p.places.Find(bytes)
 	if !ok {
@@ -382,8 +399,9 @@ func (p *Pool) Probe(c *Call, shape tensor.Shape, bytes []byte, of Seeded) error
 	return c.Out.Validate()
 }
 
-// Follow has the last of some calls made for one record, whose input is in bytes, and returns the input of the next
-// call in their place.
+// Follow makes the last of some calls for one record, whose input is in bytes, applies the engine's
+// steps after it, and returns the input of the next call. It frees bytes. The caller frees the
+// result.
 func (p *Pool) Follow(calls []Call, bytes []byte, shape tensor.Shape, r loader.Record) (_ []byte, err error) {
 	n := len(calls) - 1
 	c := &calls[n]
@@ -420,7 +438,7 @@ func (p *Pool) Follow(calls []Call, bytes []byte, shape tensor.Shape, r loader.R
 	return next, errors.Join(err, p.places.Free(made))
 }
 
-// openAxes returns the lengths of the axes that a record has of its own.
+// openAxes returns the lengths of the axes that differ from record to record.
 func openAxes(of, shape tensor.Shape) (axes [2]int) {
 	next := 0
 	for i, n := range of {
@@ -432,10 +450,10 @@ func openAxes(of, shape tensor.Shape) (axes [2]int) {
 	return axes
 }
 
-// Places is the memory that workers share.
+// Places returns the memory that worker processes share.
 func (p *Pool) Places() Memory { return p.places }
 
-// Seeded is a record with the key of its random numbers.
+// Seeded is a record with the seed of its random numbers.
 type Seeded struct {
 	Index, Epoch int
 	Seed, Key    uint64

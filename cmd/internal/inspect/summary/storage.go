@@ -18,7 +18,7 @@ const adviceBatch = 32
 type Storage struct {
 	Header   int64      `json:"header"` // offset of the object header
 	Links    int        `json:"links"`  // hard links to it
-	Stored   int64      `json:"stored"` // bytes in the file for the elements
+	Stored   int64      `json:"stored"` // bytes of the elements in the file
 	Ratio    float64    `json:"ratio,omitempty"`
 	Fill     any        `json:"fill"`            // value of what was never written; null if undefined, or not read
 	FillFrom string     `json:"fill_from"`       // "default", which is zero bytes, "user" or "undefined"
