@@ -5,9 +5,9 @@ type Alpha uint8
 
 // The values of Alpha.
 const (
-	DropAlpha Alpha = iota // colors as the file has them, however transparent
+	DropAlpha Alpha = iota // colors as the file has them, however transparent their pixels are
 	OnWhite                // colors blended with a white background
-	OnBlack                // as they look on black
+	OnBlack                // colors blended with a black background
 )
 
 // background returns the value of all channels of the background.

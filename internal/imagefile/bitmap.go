@@ -12,27 +12,28 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// Bitmap is an image with one bit a pixel. Each row begins with a byte that is 0, and then has eight pixels a byte, the
-// first in the highest bit: so are the rows of a PNG, which Append writes without moving a bit.
+// Bitmap is an image with one bit a pixel. Each row begins with a byte that is 0, and then has
+// eight pixels in a byte, the first one in the highest bit. This is the form of the rows of a PNG
+// with filter 0 (PNG 9.2), so that Append writes them without moving a bit.
 type Bitmap struct {
 	W, H int
 	Rows []byte
 }
 
-// newBitmap returns a Bitmap of zeros. It reuses memory if that is large enough.
+// newBitmap returns a Bitmap of zeros, in the given memory if that is large enough.
 func newBitmap(memory []byte, w, h int) Bitmap {
 	m := Bitmap{W: w, H: h, Rows: pixel.Grow(memory, (1+(w+7)/8)*h)}
 	clear(m.Rows)
 	return m
 }
 
-// Stride returns how many bytes a row has, with the byte before its pixels.
+// Stride returns the number of bytes from a row to the next, with the byte before the pixels.
 func (m Bitmap) Stride() int { return 1 + (m.W+7)/8 }
 
-// Set makes a pixel 1.
+// Set sets a pixel to 1.
 func (m Bitmap) Set(x, y int) { m.Rows[y*m.Stride()+1+x/8] |= 0x80 >> (x & 7) }
 
-// spread has a byte of 0 or 1 for each bit of a byte, the highest first.
+// spread has, for each value of a byte, its bits as 8 bytes of 0 or 1, the highest bit first.
 var spread = func() (t [256][8]byte) {
 	for v := range t {
 		for i := range t[v] {
@@ -42,7 +43,7 @@ var spread = func() (t [256][8]byte) {
 	return t
 }()
 
-// Bytes writes rows y0 to y1 to dst, with a byte a pixel.
+// Bytes writes rows [y0, y1) to dst, one byte a pixel.
 func (m Bitmap) Bytes(dst []byte, y0, y1 int) {
 	stride := m.Stride()
 	for y := y0; y < y1; y++ {
@@ -70,7 +71,7 @@ func (m Bitmap) Pack(y int, src []byte) {
 
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
-// Append appends the image as a PNG file, with a palette of black and white.
+// Append appends the image as a PNG file with a palette of black and white.
 func (m Bitmap) Append(dst []byte) ([]byte, error) {
 	var header [13]byte
 	binary.BigEndian.PutUint32(header[:], uint32(m.W))
@@ -92,6 +93,7 @@ func (m Bitmap) Append(dst []byte) ([]byte, error) {
 	return appendChunk(appendChunk(dst, "IDAT", packed.Bytes()), "IEND", nil), nil
 }
 
+// appendChunk appends a PNG chunk: length, type, payload, and CRC-32 of type and payload (PNG 5.3).
 func appendChunk(dst []byte, id string, payload []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(payload)))
 	at := len(dst)
@@ -99,8 +101,9 @@ func appendChunk(dst []byte, id string, payload []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[at:]))
 }
 
-// pngBits decodes a PNG with one bit a pixel, and reuses memory for its pixels. It returns false for all files that are
-// left to pngDecode: other files, interlaced ones, and corrupt ones, for which pngDecode has the better error.
+// pngBits decodes a PNG with one bit a pixel into the given memory if that is large enough. It
+// returns false for everything that pngDecode has to do: other files, interlaced files, and corrupt
+// ones, for which pngDecode returns the better error.
 func pngBits(c format.Config, data, memory []byte) (m Bitmap, ok bool) {
 	const interlace = 8 + 8 + 12
 	m = Bitmap{W: c.Width, H: c.Height}
@@ -122,13 +125,14 @@ func pngBits(c format.Config, data, memory []byte) (m Bitmap, ok bool) {
 	if _, err := io.ReadFull(z, m.Rows); err != nil {
 		return m, false
 	}
-	if n, err := z.Read(make([]byte, 1)); n > 0 || err != io.EOF { // which is where its checksum is compared
+	if n, err := z.Read(make([]byte, 1)); n > 0 || err != io.EOF { // at its end, the reader compares the checksum of the stream
 		return m, false
 	}
 	return m, m.unfilter()
 }
 
-// pixelsOf returns the content of the IDAT chunks, and false if any chunk is not as it must be.
+// pixelsOf returns the joined content of the IDAT chunks, or false if a chunk is wrong in any way.
+// Lengths and checksums of all chunks up to IEND are checked.
 func pixelsOf(chunks []byte) (io.Reader, bool) {
 	var parts []io.Reader
 	for len(chunks) >= 12 {
@@ -144,7 +148,7 @@ func pixelsOf(chunks []byte) (io.Reader, bool) {
 			parts = append(parts, bytes.NewReader(chunks[8:8+n]))
 		case id == "IEND":
 			return io.MultiReader(parts...), len(parts) > 0
-		case id != "IHDR" && id != "PLTE" && id[0]&0x20 == 0: // a chunk that one must know
+		case id != "IHDR" && id != "PLTE" && id[0]&0x20 == 0: // a critical chunk that is not known here (PNG 5.4)
 			return nil, false
 		}
 		chunks = chunks[12+n:]
@@ -152,7 +156,9 @@ func pixelsOf(chunks []byte) (io.Reader, bool) {
 	return nil, false
 }
 
-// unfilter turns each row of differences from earlier pixels into bytes of pixels (PNG 9.2).
+// unfilter undoes the filters of the rows in place (PNG 9.2): each byte was stored as its
+// difference from bytes to the left and above. It returns false for a filter that does not exist.
+// With less than a byte a pixel, "left" is the byte before.
 func (m Bitmap) unfilter() bool {
 	stride := m.Stride()
 	above := make([]byte, stride)
@@ -164,7 +170,7 @@ func (m Bitmap) unfilter() bool {
 		case 0:
 		case 1, 2, 3, 4:
 			for i := 1; i < stride; i++ {
-				left, corner := row[i-1], above[i-1] // which are 0 before the first
+				left, corner := row[i-1], above[i-1] // 0 at the left edge, where row[0] and above[0] are 0
 				switch filter {
 				case 1:
 					row[i] += left
@@ -184,7 +190,7 @@ func (m Bitmap) unfilter() bool {
 	return true
 }
 
-// paeth returns which of three bytes is nearest to left + above - corner (PNG 9.4).
+// paeth returns whichever of three bytes is nearest to left + above - corner (PNG 9.4).
 func paeth(left, above, corner byte) byte {
 	a, b, c := int(left), int(above), int(corner)
 	p := a + b - c

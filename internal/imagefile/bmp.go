@@ -9,21 +9,23 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// bmpHeader has the values of a BMP's headers, as Pillow reads them.
+// bmpHeader has the values of a BMP's headers, in Pillow's reading of them: real files deviate from
+// Microsoft's description in many ways, and the pixels have to be Pillow's.
 type bmpHeader struct {
 	w, h    int
 	bits    int    // of a pixel
-	topDown bool   // the first row stored is the uppermost
-	masks   [4]int // of red, green, blue, alpha; 0 for none
+	topDown bool   // the first row in the file is the uppermost
+	masks   [4]int // of red, green, blue and alpha in a pixel; 0 if there is none
 	palette []byte // entries of 3 or 4 bytes: blue, green, red
-	entry   int    // bytes of one
-	pixels  int    // where they begin
+	entry   int    // bytes of a palette entry
+	pixels  int    // offset of the pixels
 }
 
-// bmpHeaderSizes are the lengths of the second header, by which its kind is known.
+// bmpHeaderSizes has the lengths of the second header, by which its kind is known: OS/2 1, Windows
+// 3, with masks for RGB and RGBA, OS/2 2, Windows 4 and 5.
 var bmpHeaderSizes = []int{12, 40, 52, 56, 64, 108, 124}
 
-// Compressions of the second header.
+// Compressions in the second header.
 const (
 	bmpRaw    = 0
 	bitFields = 3
@@ -72,7 +74,9 @@ func bmpParse(data []byte) (*bmpHeader, error) {
 	return b, nil
 }
 
-// read takes size and depth from the second header.
+// read reads size and depth from the second header, and returns the number of colors and the
+// compression. A height that is negative as an int32, whose last byte is then 0xFF, means that rows
+// are stored from the top.
 func (b *bmpHeader) read(h []byte) (colors, compression int) {
 	le := binary.LittleEndian
 	if len(h) == 12 {
@@ -87,7 +91,7 @@ func (b *bmpHeader) read(h []byte) (colors, compression int) {
 	return int(le.Uint32(h[32:])), int(le.Uint32(h[16:]))
 }
 
-// configure refuses depths and compressions that are not supported, and sets the masks of files that have none.
+// configure refuses depths and compressions that are not read, and sets the usual masks.
 func (b *bmpHeader) configure(compression int) error {
 	if !slices.Contains([]int{1, 4, 8, 16, 24, 32}, b.bits) {
 		return format.Unsupported(format.BMP, "%d bits a pixel are not supported; convert it to PNG", b.bits)
@@ -103,8 +107,8 @@ func (b *bmpHeader) configure(compression int) error {
 	return nil
 }
 
-// readMasks reads the masks from the header, or from the bytes after a header that is too short for them. It returns
-// where the masks end.
+// readMasks reads the masks from the header or, if it is too short for them, from the bytes after
+// it. It returns the offset of what follows.
 func (b *bmpHeader) readMasks(data []byte, first, size int) (next int, err error) {
 	const shortest, alpha = 52, 56 // headers with masks, and with one for alpha
 	n, at := 3, first+40
@@ -123,7 +127,7 @@ func (b *bmpHeader) readMasks(data []byte, first, size int) (next int, err error
 		m[i] = int(binary.LittleEndian.Uint32(data[at+4*i:]))
 	}
 	switch {
-	case b.bits == 32 && m == [4]int{}: // Pillow's reading of none
+	case b.bits == 32 && m == [4]int{}: // no masks at all; Pillow then assumes these
 		m = [4]int{0xFF0000, 0xFF00, 0xFF, 0xFF000000}
 	case b.bits == 16:
 		m[3] = 0
@@ -143,8 +147,8 @@ func (b *bmpHeader) readMasks(data []byte, first, size int) (next int, err error
 	return next, nil
 }
 
-// byteOf returns which byte of a pixel a mask stands for, the lowest being 0. It returns -1 for no mask, and 4 for a
-// mask that is not one whole byte.
+// byteOf returns the number of the byte in a pixel that a mask covers, the lowest being 0; -1 for
+// no mask, and 4 for a mask that is not exactly one byte.
 func byteOf(mask int) int {
 	switch mask {
 	case 0:
@@ -161,6 +165,7 @@ func byteOf(mask int) int {
 	return 4
 }
 
+// config returns the properties of the image.
 func (b *bmpHeader) config() format.Config {
 	c := format.Config{Width: b.w, Height: b.h, Model: "rgb", Channels: 3, Bits: 8, Transparent: b.masks[3] != 0}
 	switch {
@@ -172,7 +177,7 @@ func (b *bmpHeader) config() format.Config {
 	return c
 }
 
-// rowBytes returns how many bytes the pixels of a row take, and how many with the padding to whole words.
+// rowBytes returns the bytes of a row's pixels, and the bytes with padding to a multiple of four.
 func (b *bmpHeader) rowBytes() (used, stride int) {
 	return (b.w*b.bits + 7) / 8, (b.w*b.bits + 31) / 32 * 4
 }
@@ -186,7 +191,7 @@ func bmpConfig(data []byte) (c format.Config, err error) {
 	return b.config(), nil
 }
 
-// bmpDecode decodes a BMP. The palette of the image is kept in the given memory.
+// bmpDecode decodes a BMP. palette is memory for its colors.
 func bmpDecode(data []byte, palette *pixel.Palette) (image.Image, error) {
 	b, err := bmpParse(data)
 	if err != nil {
@@ -209,8 +214,8 @@ func bmpDecode(data []byte, palette *pixel.Palette) (image.Image, error) {
 	return m, nil
 }
 
-// colors fills a table with the colors of the palette. Pixels may have numbers that the palette of a corrupt file does
-// not have: those are black.
+// colors fills a table with the palette. In a corrupt file, pixels may have numbers beyond the
+// palette: they are black.
 func (b *bmpHeader) colors(to *pixel.Palette) {
 	to.Black()
 	for i := range min(len(b.palette)/b.entry, len(to)) {
@@ -219,7 +224,7 @@ func (b *bmpHeader) colors(to *pixel.Palette) {
 	}
 }
 
-// row turns a stored row into pixels of four bytes.
+// row converts a stored row to pixels of four bytes.
 func (b *bmpHeader) row(dst, src []byte, palette *pixel.Palette) {
 	switch b.bits {
 	case 8:
@@ -237,7 +242,7 @@ func (b *bmpHeader) row(dst, src []byte, palette *pixel.Palette) {
 	}
 }
 
-// row16 spreads five bits, or six of green, to eight as Pillow does: v*255/31, rounded down.
+// row16 scales five bits, or six of green, to eight as Pillow does: v*255/31, rounded down.
 func (b *bmpHeader) row16(dst, src []byte) {
 	green := 31
 	if b.masks[1] == 0x7E0 {
@@ -250,7 +255,8 @@ func (b *bmpHeader) row16(dst, src []byte) {
 	}
 }
 
-// rowBytewise converts a row whose channels are whole bytes, in the order that the masks give: mostly blue, green, red.
+// rowBytewise converts a row whose channels are whole bytes, in the order of the masks, mostly
+// blue, green, red.
 func (b *bmpHeader) rowBytewise(dst, src []byte) {
 	var at [4]int
 	for i, m := range b.masks {

@@ -10,21 +10,22 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// File is an image file whose header was parsed.
+// File is an image file whose header was parsed. The data belong to the caller.
 type File struct {
 	Config format.Config
 	data   []byte
 }
 
-// Parse is ReadConfig for a file that a Decoder may open afterwards, without parsing the header again. The data must
-// not change meanwhile.
+// Parse is ReadConfig for a file that a Decoder may open afterwards without parsing the header
+// again. The data must not change in between.
 func Parse(data []byte) (File, error) {
 	c, err := ReadConfig(data)
 	return File{c, data}, err
 }
 
-// ReadConfig reads the header of an image. It decodes no pixels, and allocates nothing that depends on the size in the
-// header, as a hostile header may have any size. A size of zero is an error. A large size is none, see Config.Check.
+// ReadConfig reads the header of an image. It decodes no pixels, and allocates nothing that depends
+// on the size in the header, as a hostile header may claim any size. A size of zero is an error. A
+// large size is not: callers limit it by Config.Check.
 func ReadConfig(data []byte) (format.Config, error) {
 	f := Sniff(data)
 	if f == "" {
@@ -49,6 +50,7 @@ func ReadConfig(data []byte) (format.Config, error) {
 	return c, nil
 }
 
+// readHeader reads the header of a file of a known format.
 func readHeader(f format.Format, data []byte) (c format.Config, err error) {
 	switch f {
 	case format.JPEG:

@@ -8,13 +8,15 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
+// An image of more than wholeBytes is converted in strips of about stripBytes.
 const (
-	wholeBytes = 8 << 20   // of pixels that are converted at once, and kept
-	stripBytes = 256 << 10 // of a strip of larger images
+	wholeBytes = 8 << 20   // bytes of pixels that are converted at once, into memory that is kept
+	stripBytes = 256 << 10 // fits into a core's cache
 )
 
-// converted is the image of a library as a Source that converts some rows at a time. A file of half a megabyte can have
-// gigabytes of pixels: the library has them in memory once, and a converted copy of all rows would be a second time.
+// converted is a library's image as a Source that converts some rows at a time. A file of half a
+// megabyte can have gigabytes of pixels: the library has them in memory once, and a converted copy
+// of all rows would be there a second time.
 type converted struct {
 	d     *Decoder
 	row   func(dst []byte, y int)
@@ -22,9 +24,9 @@ type converted struct {
 	blend bool
 }
 
-// byRows returns the Source of an image whose type is converted by rows, and nil for other types.
+// byRows returns a Source that converts m by rows, or nil for a type that cannot be converted so.
 func (d *Decoder) byRows(m image.Image, blend bool) pixel.Source {
-	if p, ok := m.(*image.Paletted); ok && p.Palette != nil { // openGIF has its own
+	if p, ok := m.(*image.Paletted); ok && p.Palette != nil { // gifDecode has set the table already
 		d.palette.Set(p.Palette)
 	}
 	row := d.rowConverter(m)
@@ -43,7 +45,7 @@ func (s *converted) Size() (w, h, c int) {
 	return s.w, s.h, 3
 }
 
-// Scan implements pixel.Source.
+// Scan implements pixel.Source. A strip is valid until f returns.
 func (s *converted) Scan(r image.Rectangle, f func(y int, strip pixel.Image) error) error {
 	if err := format.CheckRect(r, s.w, s.h); err != nil || r.Empty() {
 		return err
@@ -64,7 +66,7 @@ func (s *converted) Scan(r image.Rectangle, f func(y int, strip pixel.Image) err
 	return nil
 }
 
-// strip returns the columns of r in the n rows that were converted into pix.
+// strip returns the columns of r of n rows that were converted into pix.
 func (s *converted) strip(pix []byte, r image.Rectangle, n int) pixel.Image {
 	if s.blend {
 		pixel.Over(pix, s.d.opt.Alpha.background())

@@ -5,7 +5,7 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// Color says which channels an image is opened with.
+// Color says with which channels an image is opened.
 type Color uint8
 
 // The values of Color.
@@ -18,28 +18,30 @@ const (
 type Options struct {
 	Color     Color
 	Alpha     Alpha
-	MaxPixels int  // larger images are refused from their header; 0 means DefaultMaxPixels
-	Orient    bool // turn and mirror as EXIF says, as Pillow's ImageOps.exif_transpose does
+	MaxPixels int  // larger images are refused by their header; 0 means DefaultMaxPixels
+	Orient    bool // turn and mirror by the EXIF orientation, as Pillow's ImageOps.exif_transpose does
 
-	// Zstd fills dst from frames of zstd, which TIFF files may be compressed by. nil: such files are unsupported.
+	// Zstd fills dst from zstd frames, a compression of some TIFF files. Without it, such files are
+	// unsupported.
 	Zstd func(dst, src []byte) error
 }
 
-// A Decoder opens one image after the other. It keeps its memory, which grows to what the largest image needed, so that
-// a folder of images does not take and clear new memory for each of them. A Decoder serves one goroutine.
+// A Decoder opens one image after the other. It keeps its memory, which grows to the need of the
+// largest image, so that a folder of images does not allocate and clear memory for each of them. A
+// Decoder serves one goroutine, and an opened image is valid until the next one is opened.
 type Decoder struct {
 	opt     Options
 	bits    []byte // memory of Bits
 	raster  raster
 	jpeg    jpeg.Source
-	pix     []byte // of a decoded image, if it is not the library's
-	gray    []byte // the same in one channel
-	turned  []byte // of an image that was turned
+	pix     []byte // pixels of a decoded image, unless they are the library's
+	gray    []byte // pixels with one channel
+	turned  []byte // pixels of an image that was turned
 	palette pixel.Palette
-	strips  *jpeg.Source // of JPEG inside of TIFF
+	strips  *jpeg.Source // for JPEG inside of TIFF
 }
 
-// channels returns how many channels opened images have.
+// channels returns the number of channels of opened images.
 func (d *Decoder) channels() int {
 	if d.opt.Color == Gray {
 		return 1

@@ -9,14 +9,17 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/format"
 )
 
-// SniffLen is how many bytes at the start of a file Sniff looks at.
+// SniffLen is the number of bytes at the start of a file that Sniff looks at.
 const SniffLen = 16
 
+// signature is the start of every file of a format.
 type signature struct {
 	magic  string // '?' stands for any byte
 	format format.Format
 }
 
+// signatures lists the formats that are read. Bitmaps are added by init, Netpbm has a function of
+// its own.
 var signatures = []signature{
 	{"\xff\xd8\xff", format.JPEG},
 	{"\x89PNG\r\n\x1a\n", format.PNG},
@@ -30,13 +33,13 @@ var signatures = []signature{
 }
 
 func init() {
-	for _, size := range bmpHeaderSizes { // of the second header, as the letters alone may begin a text
+	for _, size := range bmpHeaderSizes { // the letters BM alone may begin a text, so the size of the second header counts, too
 		signatures = append(signatures, signature{"BM????????????" + string([]byte{byte(size), 0}), format.BMP})
 	}
 }
 
-// strangers are formats that are found in image folders and not read, with the bytes that such files begin with. They
-// are named in errors, with what to do about them.
+// strangers lists formats that occur in image folders and are not read, by the start of their
+// files, with what to do about them. They are only named in errors.
 var strangers = []struct{ magic, name string }{
 	{"????ftyp", "a video or an ISO media file"},
 	{"\xff\x0a", "JPEG XL; convert it to JPEG or PNG"},
@@ -55,9 +58,9 @@ var strangers = []struct{ magic, name string }{
 	{"version https://git-lfs", "a Git LFS pointer; run git lfs pull"},
 }
 
-// Sniff returns the format that the first bytes of a file announce, and "" if Open does not read it. It needs SniffLen
-// bytes, or the whole file if that is shorter. The name of the file plays no part, as names of downloaded images are
-// often wrong.
+// Sniff returns the format that the first bytes of a file announce, "" if Open does not read it. It
+// needs SniffLen bytes, or the whole file if that is shorter. The file's name plays no part, since
+// names of downloaded images are often wrong.
 func Sniff(head []byte) format.Format {
 	for _, s := range signatures {
 		if hasMagic(head, s.magic) {
@@ -70,6 +73,7 @@ func Sniff(head []byte) format.Format {
 	return ""
 }
 
+// hasMagic reports whether a file begins with magic, in which '?' stands for any byte.
 func hasMagic(head []byte, magic string) bool {
 	if len(head) < len(magic) {
 		return false
@@ -82,13 +86,13 @@ func hasMagic(head []byte, magic string) bool {
 	return true
 }
 
-// notImage says what a file without a known signature is instead.
+// notImage is the error of a file without a known signature; it says what the file seems to be.
 func notImage(data []byte) error {
 	return &format.Error{Kind: format.ErrNotImage, Msg: "not an image: " + describe(data)}
 }
 
-// describe says what a file that is no image looks like. Most such files are downloads that went wrong: an HTML page,
-// an empty file, or zeros where nothing was ever written.
+// describe says what a file that is no image looks like. Most such files are downloads that failed:
+// an HTML page, an empty file, or zeros that were never overwritten.
 func describe(data []byte) string {
 	if len(data) == 0 {
 		return "the file is empty"
@@ -110,8 +114,9 @@ func describe(data []byte) string {
 	return "no known format begins like it"
 }
 
-// describeMedia names a still image in an ISO media file by the brands of its first box (ISO/IEC 23008-12), "" for
-// others: phones write HEIC under names that end in .jpg.
+// describeMedia recognizes AVIF and HEIC by the brands in the first box of an ISO media file
+// (ISO/IEC 23008-12): phones write HEIC under names that end in .jpg. It returns "" for other
+// files.
 func describeMedia(data []byte) string {
 	if !hasMagic(data, "????ftyp") {
 		return ""
@@ -128,6 +133,8 @@ func describeMedia(data []byte) string {
 	return ""
 }
 
+// isText reports whether bytes are UTF-8 without control characters. The last character may be cut
+// off.
 func isText(b []byte) bool {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)

@@ -11,16 +11,16 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// gifHeader has the values of GIF89a's blocks up to the first frame.
+// gifHeader has the values of a GIF's blocks up to its first frame (GIF89a specification).
 type gifHeader struct {
 	w, h    int    // logical screen
-	palette []byte // RGB triples: the first frame's own, else the global one
-	fill    byte   // index of what the first frame does not cover: transparent, else 0
+	palette []byte // RGB triples: the first frame's own, otherwise the global palette
+	fill    byte   // color number where the first frame has no pixels: the transparent color, otherwise 0
 	clear   bool   // fill is transparent
 }
 
-// gifParse reads the blocks of a GIF up to its first frame. It reads the palette, too, since image/gif replaces the
-// transparent color by black, where Pillow keeps it.
+// gifParse reads the blocks of a GIF up to its first frame. The palette is read here, too, because
+// image/gif makes the transparent color black, where Pillow keeps the color.
 func gifParse(data []byte) (gifHeader, error) {
 	var g gifHeader
 	short := format.Corrupt(format.GIF, "truncated at byte %d: the file ends before the first frame", len(data))
@@ -51,14 +51,16 @@ func gifParse(data []byte) (gifHeader, error) {
 	return g, short
 }
 
-// grow makes the screen large enough for the first frame, as Pillow does. at has the frame's position and size.
+// grow enlarges the screen to hold the first frame, as Pillow does. at has the frame's position and
+// size.
 func (g *gifHeader) grow(at []byte) {
 	le := binary.LittleEndian
 	g.w = max(g.w, int(le.Uint16(at))+int(le.Uint16(at[4:])))
 	g.h = max(g.h, int(le.Uint16(at[2:]))+int(le.Uint16(at[6:])))
 }
 
-// screen writes the header with the size of the screen.
+// screen returns the first 10 bytes of the file with the enlarged size of the screen: image/gif
+// refuses a frame that is larger than the screen.
 func (g *gifHeader) screen(header []byte) []byte {
 	header = bytes.Clone(header[:10])
 	binary.LittleEndian.PutUint16(header[6:], uint16(min(g.w, 1<<16-1)))
@@ -66,7 +68,7 @@ func (g *gifHeader) screen(header []byte) []byte {
 	return header
 }
 
-// colors takes the color table off b, if flags say that there is one.
+// colors reads the color table at the start of b, if the flags say that there is one.
 func (g *gifHeader) colors(flags byte, b []byte) (rest []byte, ok bool) {
 	if flags&0x80 == 0 {
 		return b, true
@@ -79,7 +81,8 @@ func (g *gifHeader) colors(flags byte, b []byte) (rest []byte, ok bool) {
 	return b[n:], true
 }
 
-// extension takes an extension's label and blocks off b.
+// extension skips an extension: a label and blocks with their lengths, up to an empty one. From a
+// graphic control extension it takes the transparent color.
 func (g *gifHeader) extension(b []byte) (rest []byte, ok bool) {
 	const graphicControl = 0xF9
 	if len(b) >= 6 && b[0] == graphicControl && b[1] == 4 && b[2]&1 != 0 {
@@ -98,7 +101,7 @@ func (g *gifHeader) extension(b []byte) (rest []byte, ok bool) {
 	return nil, false
 }
 
-// table fills a table with the colors of the file. Numbers without a color are black.
+// table fills a table with the colors. Numbers without a color are black.
 func (g *gifHeader) table(to *pixel.Palette) {
 	to.Black()
 	for i := range len(g.palette) / 3 {
@@ -109,15 +112,14 @@ func (g *gifHeader) table(to *pixel.Palette) {
 	}
 }
 
-// gifConfig reads the header of a GIF, up to the first frame: a frame that is larger than the screen makes the screen
-// larger.
+// gifConfig reads the header up to the first frame, which may enlarge the screen.
 func gifConfig(data []byte) (format.Config, error) {
 	g, err := gifParse(data)
 	return format.Config{Width: g.w, Height: g.h, Model: "palette", Channels: 1, Bits: 8, Transparent: g.clear}, err
 }
 
-// gifDecode decodes the first frame onto the logical screen, as Pillow does. The colors are put in palette, and the
-// image that is returned has none.
+// gifDecode decodes the first frame onto the logical screen, as Pillow does. The colors are written
+// to palette; the returned image has no Palette.
 func gifDecode(data []byte, palette *pixel.Palette) (image.Image, error) {
 	g, err := gifParse(data)
 	if err != nil {

@@ -1,19 +1,28 @@
-// Package imagefile turns image files into pixels: the ones that Pillow's
-// Image.open(f).convert("RGB") gives, or convert("L").
+// Package imagefile turns image files into pixels: the same pixels as Pillow's
+// Image.open(f).convert("RGB") or convert("L").
 //
-// That means: the format is sniffed from the content. Alpha is dropped, neither blended nor premultiplied, unless
-// Options.Alpha has it blended; palettes are expanded; CMYK becomes RGB by Pillow's formula, Adobe's inversion undone.
-// Color profiles are ignored, and so is EXIF orientation unless asked for; the orientation of a TIFF always counts. Of
-// an animation the first frame is taken. Gray is (19595 R + 38470 G + 7471 B + 32768) >> 16. A JPEG goes through
-// libjpeg's accurate integer transform, its triangle filter for chroma ("fancy upsampling") and its conversion to RGB,
-// a WebP through libwebp's filter and conversion, bit for bit. A progressive JPEG whose scans are not all there is
-// completed by guesses, as libjpeg-turbo 3 does.
+//	Sniff, ReadConfig  the format, and the properties in the header
+//	Decoder.Open       8-bit RGB or gray, as a pixel.Source
+//	Decoder.Samples    16-bit, float and multi-channel images with their own type
+//	Decoder.Numbers    masks: numbers of classes, exactly as stored
+//	Bitmap             masks with one bit a pixel
 //
-// It differs from Pillow on purpose in two things: samples of 16 bits are reduced to their
-// high byte also in gray images, where Pillow clips them at 255, and a file that is cut
-// short or corrupt is an error, where other decoders return gray or green.
+// Equal to Pillow means: the format is sniffed from the content. Alpha is dropped, neither blended
+// nor premultiplied, unless Options.Alpha asks for blending; palettes are expanded; CMYK becomes
+// RGB by Pillow's formula, with Adobe's inversion undone. Color profiles are ignored, and so is the
+// EXIF orientation unless it is asked for; the orientation of a TIFF always counts. Of an animation
+// the first frame is taken. Gray is (19595 R + 38470 G + 7471 B + 32768) >> 16. A JPEG goes through
+// libjpeg's accurate integer transform, its triangle filter for chroma ("fancy upsampling") and its
+// conversion to RGB, and a WebP through libwebp's filter and conversion, bit for bit. A progressive
+// JPEG with missing scans is completed by estimates, as in libjpeg-turbo 3.
 //
-// JPEG, BMP and TIFF are decoded here, other formats by Go libraries, whole.
+// Two differences from Pillow are on purpose: samples of 16 bits are reduced to their high byte
+// also in gray images, which Pillow clips at 255; and a file that is cut short or corrupt is an
+// error, where other decoders return gray or green pixels.
+//
+// JPEG, BMP and TIFF are decoded by this project, other formats by Go libraries, as a whole. Files
+// are untrusted: sizes are checked before memory is allocated, and every decoder of a library runs
+// under format.Guard.
 package imagefile
 
 import (
@@ -42,10 +51,10 @@ const (
 	PNM  = format.PNM
 )
 
-// DefaultMaxPixels is Pillow's limit for a single image (a third of it only warns there).
+// DefaultMaxPixels is the number of pixels above which Pillow refuses an image.
 const DefaultMaxPixels = format.DefaultMaxPixels
 
-// Kinds of errors; each error of this package is one of these to errors.Is.
+// Kinds of errors, for errors.Is.
 var (
 	ErrNotImage    = format.ErrNotImage
 	ErrCorrupt     = format.ErrCorrupt
@@ -59,15 +68,14 @@ func Backend() string { return "built-in 1 (pure Go)" }
 // New returns a Decoder.
 func New(opt Options) *Decoder { return &Decoder{opt: opt} }
 
-// Open returns the image that the file's bytes hold. The Source is valid until the next
-// Open, and data must not change meanwhile. Size, format and limits are checked before
-// anything is decoded.
+// Open returns the image in a file's bytes. The Source is valid until the next Open, and data must
+// not change meanwhile. Size, format and limits are checked before anything is decoded.
 //
-// Pixels may be decoded by Open or by Scan, so either may find the file corrupt; Open finds
-// one that ends too early. Corruption below the last row that is scanned may
-// go unnoticed, and so may corruption after the first frame. The built-in decoder detects more corrupt codes
-// than libjpeg-turbo, which takes a run that leads out of a block for its end. All errors of a file are an
-// *Error, at some depth.
+// Pixels may be decoded by Open or by Scan, so either may find the file corrupt; a file that ends
+// too early is found by Open. Corruption below the last scanned row may go unnoticed, and so may
+// corruption after the first frame. The built-in JPEG decoder finds more corrupt codes than
+// libjpeg-turbo, which takes a run that leads out of a block for the block's end. Every error of a
+// file wraps an *Error.
 func (d *Decoder) Open(data []byte) (pixel.Source, error) {
 	f, err := Parse(data)
 	if err != nil {
@@ -76,7 +84,7 @@ func (d *Decoder) Open(data []byte) (pixel.Source, error) {
 	return d.OpenFile(f)
 }
 
-// OpenFile is Open for a file whose header was parsed.
+// OpenFile is Open for a file whose header was already parsed.
 func (d *Decoder) OpenFile(f File) (pixel.Source, error) {
 	c, data := f.Config, f.data
 	if err := c.Check(d.opt.MaxPixels); err != nil {
@@ -92,6 +100,8 @@ func (d *Decoder) OpenFile(f File) (pixel.Source, error) {
 	return src, nil
 }
 
+// open opens an image without its orientation. JPEG is decoded strip by strip in Scan; all other
+// formats are decoded here.
 func (d *Decoder) open(c format.Config, data []byte) (pixel.Source, error) {
 	if c.Format == format.JPEG {
 		return &d.jpeg, d.jpeg.Open(data, d.channels())
@@ -107,6 +117,7 @@ func (d *Decoder) open(c format.Config, data []byte) (pixel.Source, error) {
 	return d.fromImage(c, m)
 }
 
+// decodeWhole decodes an image of any format but JPEG.
 func (d *Decoder) decodeWhole(c format.Config, data []byte) (image.Image, error) {
 	switch c.Format {
 	case format.PNG:

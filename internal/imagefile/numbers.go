@@ -9,9 +9,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Numbers returns the numbers of a mask: the indexes of a palette, or the samples of a gray image. Samples are not
-// scaled: those of a file with 2 bits are 0 to 3. The numbers are uint8, or uint16 for a file with 16 bits. Files with
-// colors and lossy formats are errors.
+// Numbers returns the numbers of a mask: the indexes into a palette, or the samples of a gray
+// image. Samples are not scaled: samples of 2 bits are 0 to 3. The numbers are uint8, or uint16 if
+// the file has 16 bits. Files with colors, and files of lossy formats, are errors.
 func (d *Decoder) Numbers(data []byte) (m pixel.Raster, err error) {
 	f, err := Parse(data)
 	if err != nil {
@@ -57,15 +57,15 @@ func (d *Decoder) Numbers(data []byte) (m pixel.Raster, err error) {
 	return m, err
 }
 
-// NewBitmap returns a Bitmap of zeros, and reuses memory if that is large enough.
+// NewBitmap returns a Bitmap of zeros, in the given memory if that is large enough.
 func NewBitmap(memory []byte, w, h int) Bitmap { return newBitmap(memory, w, h) }
 
-// maxBits limits the pixels of a Bitmap, which takes one byte for eight of them.
+// maxBits limits the pixels of a Bitmap, which needs only one byte for eight of them.
 const maxBits = 1 << 30
 
-// Bits is Numbers for a PNG with one bit a pixel. It takes less memory and time, as the pixels stay packed. It returns
-// false for all other files and for corrupt ones, for which Numbers returns the error. The Bitmap is valid until the
-// next call.
+// Bits is Numbers for a PNG with one bit a pixel. It needs less memory and time, as the pixels stay
+// packed. It returns false for all other files, and for corrupt ones, for which Numbers returns the
+// error. The Bitmap is valid until the next call.
 func (d *Decoder) Bits(data []byte) (Bitmap, bool) {
 	f, err := Parse(data)
 	if err != nil || f.Config.Format != format.PNG || f.Config.Turned(d.opt.Orient) {
@@ -85,8 +85,8 @@ func (d *Decoder) Bits(data []byte) (Bitmap, bool) {
 	return m, ok
 }
 
-// notNumbers refuses masks whose pixels are not classes. JPEG and lossy WebP change values at edges, where a class
-// would silently become another one.
+// notNumbers refuses masks whose pixels are not classes. JPEG and lossy WebP change values at
+// edges, where a class would silently become another one.
 func notNumbers(c format.Config) error {
 	if c.Format == format.JPEG || c.Format == format.WebP {
 		return format.Unsupported(c.Format,
@@ -104,7 +104,7 @@ func numbersOf(m *pixel.Raster, c format.Config, img image.Image) error {
 		m.Pix = packed(m.Pix, img.Pix, img.Stride, m.W, m.H)
 	case *image.Gray:
 		m.Pix = packed(m.Pix, img.Pix, img.Stride, m.W, m.H)
-		if bits := c.Bits; c.Format == format.PNG && bits < 8 { // which image/png spreads over 0 to 255
+		if bits := c.Bits; c.Format == format.PNG && bits < 8 { // image/png has scaled them to 0 to 255
 			for i := range m.Pix {
 				m.Pix[i] >>= 8 - bits
 			}
@@ -123,6 +123,7 @@ func numbersOf(m *pixel.Raster, c format.Config, img image.Image) error {
 	return nil
 }
 
+// packed appends w by h bytes of an image whose rows are stride bytes apart.
 func packed(to, pix []byte, stride, w, h int) []byte {
 	for y := range h {
 		to = append(to, pix[y*stride:][:w]...)

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
+// models has the color types of PNG (PNG 11.2.2).
 var models = map[byte]struct {
 	name     string
 	channels int
@@ -41,7 +42,8 @@ func pngConfig(data []byte) (format.Config, error) {
 	}, nil
 }
 
-// pngOrientation looks for an eXIf chunk, which may come after the pixels.
+// pngOrientation returns the orientation in the eXIf chunk, which may come after the pixels; 1
+// without the chunk.
 func pngOrientation(chunks []byte) int {
 	o := 1
 	pngEach(chunks, func(id string, payload []byte) bool {
@@ -53,8 +55,8 @@ func pngOrientation(chunks []byte) int {
 	return o
 }
 
-// pngDecode decodes a PNG. Deflate makes at most 1032 bytes of one, so a file that is too small for the size in its
-// header is refused before memory is taken for its pixels.
+// pngDecode decodes a PNG. Deflate expands data by at most a factor of 1032, so a file that is too
+// small for the size in its header is refused before memory is allocated for its pixels.
 func pngDecode(c format.Config, data []byte) (image.Image, error) {
 	const most = 1032
 	if row := 1 + (c.Width*c.Channels*c.Bits+7)/8; row > most*len(data)/c.Height {
@@ -64,8 +66,8 @@ func pngDecode(c format.Config, data []byte) (image.Image, error) {
 	return png.Decode(bytes.NewReader(data))
 }
 
-// pngTransparent reports whether the image has transparent pixels: a color type with alpha, or a tRNS chunk before the
-// pixels (PNG 11.3.2.1). chunks are the chunks after IHDR.
+// pngTransparent reports whether the image can have transparent pixels: by its color type, or by a
+// tRNS chunk before the pixels (PNG 11.3.2.1). chunks are the chunks after IHDR.
 func pngTransparent(model string, chunks []byte) bool {
 	found := model == "graya" || model == "rgba"
 	pngEach(chunks, func(id string, _ []byte) bool {
@@ -75,7 +77,7 @@ func pngTransparent(model string, chunks []byte) bool {
 	return found
 }
 
-// pngEach calls f with each chunk until f returns false or the file ends.
+// pngEach calls f with each chunk until f returns false, the file ends, or a chunk is cut off.
 func pngEach(chunks []byte, f func(id string, payload []byte) bool) {
 	for len(chunks) >= 12 {
 		n := uint64(binary.BigEndian.Uint32(chunks))
@@ -87,7 +89,8 @@ func pngEach(chunks []byte, f func(id string, payload []byte) bool) {
 	}
 }
 
-// pngSamples returns the samples of a PNG with 16 bits.
+// pngSamples returns the samples of a PNG with 16 bits, little endian, without alpha. image/png has
+// them big endian.
 func pngSamples(c format.Config, data []byte) (m pixel.Raster, err error) {
 	img, err := pngDecode(c, data)
 	if err != nil {

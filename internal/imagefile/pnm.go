@@ -9,17 +9,18 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// picture is a file of the Netpbm family: a picture of bits, of gray or of colors, in decimal
-// (P1, P2, P3) or in bytes (P4, P5, P6). https://netpbm.sourceforge.net/doc/pnm.html
+// picture is a file of the Netpbm family: bits, gray or colors, in decimal (P1, P2, P3) or in bytes
+// (P4, P5, P6). https://netpbm.sourceforge.net/doc/pnm.html. rest is what has not been read yet.
 type picture struct {
-	kind byte // '1' to '6'
+	kind byte // the second character of the file, '1' to '6'
 	w, h int
-	most int // what white is, 1 for bits
+	most int // the sample of white; 1 for bits
 	rest []byte
-	at   int // of rest in the file
+	at   int // offset of rest in the file
 }
 
-// pnmIs reports a magic number, then a blank, then a number or a comment: text rarely begins with all three.
+// pnmIs reports whether a file begins with a magic number, a blank, and then a number or a comment:
+// text rarely begins with all three.
 func pnmIs(head []byte) bool {
 	if len(head) < 4 || head[0] != 'P' || head[1] < '1' || head[1] > '6' || !isSpace(head[2]) {
 		return false
@@ -32,10 +33,11 @@ func pnmIs(head []byte) bool {
 	return false
 }
 
+// isSpace reports whether c is white space in the sense of Netpbm.
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// pnmParse reads the header of a picture. It compares the size in the header with the number of bytes in the file, so
-// that no memory is taken for a picture that cannot be there.
+// pnmParse reads the header. It compares the size in the header with the number of bytes in the
+// file, so that no memory is allocated for pixels that cannot be there.
 func pnmParse(data []byte) (p picture, err error) {
 	p = picture{kind: data[1], most: 1, rest: data[2:], at: 2}
 	for _, to := range []*int{&p.w, &p.h, &p.most} {
@@ -50,7 +52,7 @@ func pnmParse(data []byte) (p picture, err error) {
 		return p, format.Corrupt(format.PNM, "the header says that white is %d, not 1 to 65535", p.most)
 	}
 	if !p.decimal() {
-		p.take(1) // one blank, as any byte after it is a sample
+		p.take(1) // exactly one blank, since the next byte is a sample, whatever it is
 	}
 	need, ok := p.size()
 	if !ok || need > uint64(len(p.rest)) {
@@ -59,10 +61,13 @@ func pnmParse(data []byte) (p picture, err error) {
 	return p, nil
 }
 
-func (p *picture) bits() bool    { return p.kind == '1' || p.kind == '4' }
+// bits reports whether samples are bits, for which the header has no value of white.
+func (p *picture) bits() bool { return p.kind == '1' || p.kind == '4' }
+
+// decimal reports whether samples are written in decimal.
 func (p *picture) decimal() bool { return p.kind <= '3' }
 
-// channels returns how many samples a pixel has.
+// channels returns the number of samples of a pixel.
 func (p *picture) channels() int {
 	if p.kind == '3' || p.kind == '6' {
 		return 3
@@ -70,7 +75,7 @@ func (p *picture) channels() int {
 	return 1
 }
 
-// size returns the least number of bytes that the samples take. It returns false if that number overflows.
+// size returns the smallest number of bytes that the samples can take, or false if that overflows.
 func (p *picture) size() (n uint64, ok bool) {
 	row := uint64(p.w) * uint64(p.channels())
 	switch {
@@ -81,7 +86,7 @@ func (p *picture) size() (n uint64, ok bool) {
 	}
 	n = row * uint64(p.h)
 	if p.decimal() && n > 0 && p.kind != '1' {
-		n-- // none after the last
+		n-- // no blank is needed after the last sample
 	}
 	return n, row == 0 || uint64(p.h) <= math.MaxUint64/row
 }
@@ -108,7 +113,7 @@ func (p *picture) blank() {
 	}
 }
 
-// number reads a number in decimal.
+// number reads a decimal number of at most `most`.
 func (p *picture) number(most int) (n int, err error) {
 	p.blank()
 	digits := 0
@@ -148,8 +153,8 @@ func pnmConfig(data []byte) (format.Config, error) {
 	return p.config(), err
 }
 
-// pnmDecode decodes a picture. A sample is scaled to 0 to 255 and rounded to the nearest number, halves to even. So
-// does Pillow, except that it clips gray samples of more than 8 bits.
+// pnmDecode decodes a picture. A sample is scaled to 0 to 255 and rounded to the nearest number,
+// halves to even, as in Pillow, which however clips gray samples of more than 8 bits.
 func pnmDecode(data []byte) (image.Image, error) {
 	p, err := pnmParse(data)
 	if err != nil {
@@ -177,7 +182,8 @@ func pnmDecode(data []byte) (image.Image, error) {
 	return m, nil
 }
 
-// reader returns a function that reads the next sample, which is in column x.
+// reader returns a function that reads the next sample, which is in column x. Rows of packed bits
+// begin at a byte.
 func (p *picture) reader() func(x int) (byte, error) {
 	scale := p.scale()
 	switch {
@@ -210,7 +216,7 @@ func (p *picture) reader() func(x int) (byte, error) {
 	}
 }
 
-// digit reads a bit in decimal. Bits need no white space between them.
+// digit reads a bit that is written as a digit. No blank is needed between bits.
 func (p *picture) digit() (byte, error) {
 	p.blank()
 	if len(p.rest) == 0 {
@@ -224,7 +230,7 @@ func (p *picture) digit() (byte, error) {
 	return b - '1', nil // 1 is black
 }
 
-// scale returns a table with the byte for each value of a sample.
+// scale returns the byte for each value of a sample.
 func (p *picture) scale() []byte {
 	list := make([]byte, p.most+1)
 	for i := range list {
@@ -233,7 +239,8 @@ func (p *picture) scale() []byte {
 	return list
 }
 
-// pnmSamples returns the samples of a picture with 16 bits. A sample is scaled to 0 to 65535, as in Pillow.
+// pnmSamples returns the samples of a picture with 16 bits, scaled to 0 to 65535 as in Pillow,
+// little endian.
 func pnmSamples(data []byte) (m pixel.Raster, err error) {
 	p, err := pnmParse(data)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// raster is a decoded image as a Source: one strip is the whole rectangle.
+// raster is a decoded image as a Source. Scan passes the whole rectangle as one strip.
 type raster struct{ image pixel.Image }
 
 // Size implements pixel.Source.
@@ -26,8 +26,8 @@ func (s *raster) Scan(r image.Rectangle, f func(y int, strip pixel.Image) error)
 	return f(r.Min.Y, strip)
 }
 
-// set makes the raster the image of w x h pixels in pix, whose rows are stride bytes apart. A pixel has step bytes: 1
-// for gray, 4 for colors.
+// set makes the Decoder's raster the image of w by h pixels in pix, whose rows are stride bytes
+// apart. A pixel has step bytes: 1 for gray, 4 for colors, of which the fourth is not used.
 func (d *Decoder) set(pix []byte, w, h, step, stride int) *raster {
 	c := 3
 	if step == 1 {
@@ -37,8 +37,8 @@ func (d *Decoder) set(pix []byte, w, h, step, stride int) *raster {
 	return &d.raster
 }
 
-// fromImage makes the raster the image of a library, with the channels that were asked for. Pixels that have the right
-// form already are not copied.
+// fromImage returns a library's image as a Source with the channels that were asked for. Pixels
+// that already have the right form are not copied.
 func (d *Decoder) fromImage(c format.Config, m image.Image) (pixel.Source, error) {
 	r := m.Bounds()
 	w, h := r.Dx(), r.Dy()
@@ -69,14 +69,14 @@ func (d *Decoder) fromImage(c format.Config, m image.Image) (pixel.Source, error
 	return d.set(d.gray, w, h, 1, w), nil
 }
 
-// toRGBX writes m's pixels to dst, 4 bytes each, the last of them alpha, no gaps between
-// rows. Colors are not premultiplied. It reports whether it knows m's type.
+// toRGBX writes m's pixels to dst: 4 bytes each, the last one alpha, without gaps between rows.
+// Colors are not premultiplied. It reports whether it knows m's type.
 func (d *Decoder) toRGBX(dst []byte, m image.Image) bool {
 	switch m := m.(type) {
-	case *image.YCbCr, *image.NYCbCrA: // of WebP: JPEG has its own way
+	case *image.YCbCr, *image.NYCbCrA: // of WebP; JPEG is decoded elsewhere
 		return webpToRGBX(dst, m)
 	case *image.Paletted:
-		if m.Palette != nil { // openGIF has its own
+		if m.Palette != nil { // gifDecode has set the table already
 			d.palette.Set(m.Palette)
 		}
 	}
@@ -91,7 +91,8 @@ func (d *Decoder) toRGBX(dst []byte, m image.Image) bool {
 	return true
 }
 
-// rowConverter returns a function that writes row y of m to dst. It returns nil for a type that it does not know.
+// rowConverter returns a function that converts row y of m into dst, or nil for a type that it does
+// not know.
 func (d *Decoder) rowConverter(m image.Image) func(dst []byte, y int) {
 	x := m.Bounds().Min.X
 	switch m := m.(type) {

@@ -10,9 +10,9 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// Samples returns a Deep image of a PNG, TIFF or Netpbm file with the type and channels that it has. Alpha is left out,
-// as by Open. Pages of a TIFF that are gray, of one size and type are channels of one image. Blending and conversions
-// of color are errors.
+// Samples returns a Deep image of a PNG, TIFF or Netpbm file with its own type and channels. Alpha
+// is left out, as by Open. Gray pages of a TIFF with one size and type become the channels of one
+// image, as microscopes write them. Blending and conversions of color are errors.
 func (d *Decoder) Samples(data []byte) (m pixel.Raster, err error) {
 	f, err := Parse(data)
 	if err != nil {
@@ -21,7 +21,7 @@ func (d *Decoder) Samples(data []byte) (m pixel.Raster, err error) {
 	return d.SamplesOf(f)
 }
 
-// SamplesOf is Samples for a file whose header was parsed.
+// SamplesOf is Samples for a file whose header was already parsed.
 func (d *Decoder) SamplesOf(f File) (m pixel.Raster, err error) {
 	c, data := f.Config, f.data
 	if err := c.Check(d.opt.MaxPixels); err != nil {
@@ -50,7 +50,7 @@ func (d *Decoder) SamplesOf(f File) (m pixel.Raster, err error) {
 	return m, err
 }
 
-// tiffSamples returns the image that all pages of a TIFF are together.
+// tiffSamples returns the pages of a TIFF as one image, with a channel for each page.
 func (d *Decoder) tiffSamples(c format.Config, data []byte) (m pixel.Raster, err error) {
 	pages, err := tiff.Pages(data)
 	if err != nil {
@@ -89,13 +89,14 @@ func (d *Decoder) tiffSamples(c format.Config, data []byte) (m pixel.Raster, err
 	return m, nil
 }
 
-// errPages is the error of pages that do not belong together, and says what to do.
+// errPages is the error of pages that do not belong together. It says how to take out one page.
 var errPages = tiff.UnsupportedError(
 	"write the one that is meant to a file of its own: python -c \"import tifffile as t; t.imwrite('new.tif', " +
 		"t.imread('old.tif', key=0))\"")
 
-// checkSamples refuses an image that takes more memory than the largest image of 16-bit RGBA: samples of 64 bits and
-// pages can have many times the bytes of the pixels that Config.Check limits.
+// checkSamples refuses an image that needs more memory than the largest image of 16-bit RGBA, 8
+// bytes a pixel: 64-bit samples and many pages can need many times the bytes of the pixels that
+// Config.Check limits.
 func (d *Decoder) checkSamples(bytes float64) error {
 	limit := d.opt.MaxPixels
 	if limit == 0 {
@@ -109,7 +110,7 @@ func (d *Decoder) checkSamples(bytes float64) error {
 			"limit (--max-pixels, Images.MaxPixels)", bytes, limit)}
 }
 
-// dropAlpha leaves out the last channel of an image that declares it to be alpha.
+// dropAlpha removes the last channel of an image that declares it to be alpha, in place.
 func dropAlpha(m pixel.Raster, c format.Config) pixel.Raster {
 	if !c.Transparent || c.Model != "graya" && c.Model != "rgba" || len(m.Pix) == 0 {
 		return m

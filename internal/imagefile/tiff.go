@@ -9,6 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
+// tiffConfig reads the directory of the first page.
 func tiffConfig(data []byte) (c format.Config, err error) {
 	err = format.Guard(format.TIFF, func() error {
 		p, err := tiff.Read(data)
@@ -24,7 +25,7 @@ func tiffConfig(data []byte) (c format.Config, err error) {
 	return c, err
 }
 
-// decodeTIFF decodes the first image of a TIFF.
+// decodeTIFF decodes the first page of a TIFF.
 func (d *Decoder) decodeTIFF(data []byte) (image.Image, error) {
 	p, err := tiff.Read(data)
 	if err != nil {
@@ -33,9 +34,11 @@ func (d *Decoder) decodeTIFF(data []byte) (image.Image, error) {
 	return p.Image(d.codecs())
 }
 
+// codecs returns the decoders that package tiff does not have.
 func (d *Decoder) codecs() tiff.Codecs { return tiff.Codecs{JPEG: d.strip, Zstd: d.opt.Zstd} }
 
-// strip decodes a JPEG inside of a TIFF.
+// strip decodes a JPEG inside of a TIFF, by a jpeg.Source of its own. pix is valid until the next
+// strip.
 func (d *Decoder) strip(data []byte, w, h, channels int) (pix []byte, gotW, gotH int, err error) {
 	c, err := ReadConfig(data)
 	switch {

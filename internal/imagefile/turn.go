@@ -6,8 +6,8 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// turn returns src as EXIF orientation o (2 to 8) wants it shown. The result has its own memory, as the first turned
-// row can need pixels of all rows of src.
+// turn returns src as EXIF orientation o (2 to 8) wants it to be shown. The result is a copy of all
+// pixels, since the first turned row can need pixels of every row of src.
 func (d *Decoder) turn(src pixel.Source, o int) (pixel.Source, error) {
 	w, h, c := src.Size()
 	step := 1
@@ -37,8 +37,8 @@ func (d *Decoder) turn(src pixel.Source, o int) (pixel.Source, error) {
 	return d.set(out, ow, oh, step, ow*step), nil
 }
 
-// orientation returns where source row y of a w x h image goes: the offset of its first
-// pixel in the turned image, and from there to the next one, in bytes.
+// orientation returns where row y of an image of w by h pixels goes: the offset of its first pixel
+// in the turned image, and the distance from there to the next pixel, in bytes.
 func orientation(o, w, h, step int) func(y int) (start, next int) {
 	return func(y int) (start, next int) {
 		var px, dx int // in pixels
@@ -62,7 +62,7 @@ func orientation(o, w, h, step int) func(y int) (start, next int) {
 	}
 }
 
-// turnSamples returns the samples as EXIF orientation o wants them shown.
+// turnSamples returns samples as EXIF orientation o wants them to be shown.
 func turnSamples(m pixel.Raster, o int) pixel.Raster {
 	size := m.C * m.DType.Size()
 	out, at := m, orientation(o, m.W, m.H, size)

@@ -12,12 +12,14 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/format"
 )
 
-// chunks calls f with the chunks of a WebP file until f returns false.
+// chunks calls f with the chunks of a WebP file until f returns false. The file is RIFF: a head of
+// 12 bytes, then chunks.
 func chunks(data []byte, f func(id string, payload []byte) bool) {
 	each(data[min(12, len(data)):], f)
 }
 
-// each calls f with the chunks in b until f returns false.
+// each calls f with the chunks in b until f returns false or a chunk is cut off. Payloads are
+// padded to an even length.
 func each(b []byte, f func(id string, payload []byte) bool) {
 	for len(b) >= 8 {
 		n := uint64(binary.LittleEndian.Uint32(b[4:]))
@@ -45,8 +47,8 @@ func webpOrientation(data []byte) int {
 	return o
 }
 
-// webpToRGBX writes an image of the library to dst, 4 bytes a pixel, the last of them alpha, no gaps between rows. It
-// reports whether it knows the type of m.
+// webpToRGBX writes an image of the library to dst: 4 bytes a pixel, the last one alpha, without
+// gaps between rows. It reports whether it knows the type of m.
 func webpToRGBX(dst []byte, m image.Image) bool {
 	switch m := m.(type) {
 	case *image.YCbCr:
@@ -66,13 +68,14 @@ func webpToRGBX(dst []byte, m image.Image) bool {
 }
 
 // planesToRGBX converts the planes of a lossy WebP as libwebp does: limited-range BT.601
-// (dsp/yuv.h) with "fancy" chroma (dsp/upsampling.c). dst has 4 bytes a pixel, no gaps.
+// (src/dsp/yuv.h) with "fancy" upsampling of chroma (src/dsp/upsampling.c). dst has 4 bytes a
+// pixel, without gaps.
 func planesToRGBX(dst []byte, m *image.YCbCr) {
 	w, h := m.Rect.Dx(), m.Rect.Dy()
 	cw := (w + 1) / 2
 	for y := range h {
 		near := y / 2
-		far := near + 1 - 2*(1-y&1) // the row above for even y, the one below for odd
+		far := near + 1 - 2*(1-y&1) // the row above for even y, the row below for odd y
 		far = max(0, min(far, (h+1)/2-1))
 		c := chroma{
 			u: m.Cb[near*m.CStride:][:cw], v: m.Cr[near*m.CStride:][:cw],
@@ -93,24 +96,26 @@ func alpha(dst []byte, m *image.NYCbCrA) {
 	}
 }
 
-// chroma holds the chroma rows of one output row: the one that covers it and its
+// chroma has the chroma rows of one output row: u and v of the row that covers it, fu and fv of its
 // neighbor on the other side.
 type chroma struct{ u, v, fu, fv []byte }
 
+// row converts one row of pixels. At the left and right border there is no chroma column on the
+// other side.
 func (c chroma) row(dst, luma []byte) {
 	last := len(luma) - 1
 	for x := range luma {
 		near := x / 2
 		far := near + 1 - 2*(1-x&1)
 		if x == 0 || x == last && x&1 == 1 {
-			far = -1 // the border: no column on the other side
+			far = -1 // see blend
 		}
 		webpPixel(dst[4*x:4*x+4], int(luma[x]), blend(c.u, c.fu, near, far), blend(c.v, c.fv, near, far))
 	}
 }
 
-// blend is libwebp's 9:3:3:1 blend of four chroma samples, with its two roundings;
-// without a far column, 3:1.
+// blend is libwebp's 9:3:3:1 blend of four chroma samples, with its two roundings; at a border (far
+// < 0) it is 3:1.
 func blend(nearRow, farRow []byte, near, far int) int {
 	a, b := int(nearRow[near]), int(farRow[near])
 	if far < 0 {
@@ -131,19 +136,19 @@ func webpPixel(dst []byte, y, u, v int) {
 	dst[3] = 255
 }
 
-// webpFrame is the first frame of an animated WebP, which the library refuses: the
-// container's specification calls its chunks VP8X and ANMF.
+// webpFrame is the first frame of an animated WebP, which the library refuses. VP8X and ANMF are
+// its chunks in the container's specification.
 type webpFrame struct {
 	canvas image.Point
-	at     image.Point // where the frame's corner lies on the canvas
-	still  []byte      // the frame as a file of its own
-	alpha  bool        // the canvas is transparent where no frame is
+	at     image.Point // the frame's corner on the canvas
+	still  []byte      // the frame as a WebP file of its own
+	alpha  bool        // the canvas is transparent where the frame has no pixels
 }
 
 // uint24 reads three bytes, little endian.
 func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
-// firstFrame returns the first frame of an animation, and nil for a file that is not animated.
+// firstFrame returns the first frame of an animation, or nil for a still image.
 func firstFrame(data []byte) (*webpFrame, error) {
 	const (
 		animated  = 1 << 1
@@ -177,8 +182,8 @@ func firstFrame(data []byte) (*webpFrame, error) {
 	return f, err
 }
 
-// still makes a WebP file of the chunks of a frame, which the library then decodes. size is the frame's size as ANMF
-// has it. It returns nil if there is no picture among the chunks.
+// still makes a WebP file from the chunks of a frame, which the library can decode. size is the
+// frame's size as in ANMF. It returns nil if the chunks have no picture.
 func still(chunks, size []byte) []byte {
 	var alpha, picture []byte
 	each(chunks, func(id string, p []byte) bool {
@@ -202,6 +207,7 @@ func still(chunks, size []byte) []byte {
 	return chunk("RIFF", append(body, picture...))
 }
 
+// chunk returns a RIFF chunk, padded to an even length.
 func chunk(id string, payload []byte) []byte {
 	b := binary.LittleEndian.AppendUint32([]byte(id), uint32(len(payload)))
 	if b = append(b, payload...); len(payload)%2 == 1 {
@@ -210,8 +216,8 @@ func chunk(id string, payload []byte) []byte {
 	return b
 }
 
-// webpDecode decodes a still image, or the first frame of an animation on a canvas that is
-// black, and transparent if the file says that it has alpha.
+// webpDecode decodes a still image, or the first frame of an animation on a canvas that is black,
+// and transparent if the file says that it has alpha.
 func webpDecode(data []byte) (image.Image, error) {
 	f, err := firstFrame(data)
 	if err != nil {
@@ -227,7 +233,7 @@ func webpDecode(data []byte) (image.Image, error) {
 	return f.onCanvas(m)
 }
 
-// onCanvas puts the decoded frame m at its place on the canvas.
+// onCanvas puts the decoded frame m on the canvas.
 func (f *webpFrame) onCanvas(m image.Image) (image.Image, error) {
 	pixels := image.NewNRGBA(m.Bounds())
 	if !webpToRGBX(pixels.Pix, m) {
@@ -244,7 +250,8 @@ func (f *webpFrame) onCanvas(m image.Image) (image.Image, error) {
 	return full, nil
 }
 
-// webpConfig returns the properties of a WebP. The size of an animation is that of its canvas.
+// webpConfig returns the properties of a WebP. The size of an animation is the size of its canvas,
+// in which its first frame must lie.
 func webpConfig(data []byte) (c format.Config, err error) {
 	if size := uint64(binary.LittleEndian.Uint32(data[4:])) + 8; size > uint64(len(data)) {
 		return format.Config{}, format.Corrupt(format.WebP, "truncated at byte %d of %d: the file ends before the image does",
@@ -274,8 +281,8 @@ func webpConfig(data []byte) (c format.Config, err error) {
 	return c, err
 }
 
-// webpTransparent reports whether a WebP has transparent pixels. For a lossless image its own header counts more than
-// VP8X, as in libwebp; for lossy images and animations VP8X counts.
+// webpTransparent reports whether a WebP can have transparent pixels. Of a lossless image its own
+// header counts more than VP8X, as in libwebp; of a lossy image or an animation VP8X counts.
 func webpTransparent(data []byte) (found bool) {
 	const (
 		extendedAlpha = 1 << 4
@@ -294,7 +301,7 @@ func webpTransparent(data []byte) (found bool) {
 	return found
 }
 
-// fromStd returns the properties that an image decoder of Go found.
+// fromStd converts the properties that a decoder of Go's library found.
 func fromStd(ic image.Config) format.Config {
 	c := format.Config{Width: ic.Width, Height: ic.Height, Model: "rgba", Channels: 4, Bits: 8}
 	switch ic.ColorModel {

@@ -12,18 +12,19 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/tiff"
 )
 
-// Kinds of errors; each error of this package is one of these to errors.Is.
+// Kinds of errors. errors.Is finds one of them in every error of this package and of the decoders.
 var (
-	ErrNotImage    = errors.New("not an image")        // no format that this package reads
+	ErrNotImage    = errors.New("not an image")        // no format that is read
 	ErrCorrupt     = errors.New("corrupt image")       // malformed or truncated
-	ErrUnsupported = errors.New("unsupported image")   // valid, but not readable here
+	ErrUnsupported = errors.New("unsupported image")   // valid, but not read here
 	ErrTooLarge    = errors.New("image is too large")  // more pixels than Options.MaxPixels
-	ErrOutside     = errors.New("outside of an image") // a caller's rectangle
+	ErrOutside     = errors.New("outside of an image") // a rectangle of the caller
 )
 
-// An Error is the error of a file. Its text names the format and no path.
+// An Error is the error of a file. Its text names the format and not the path, which the caller
+// knows.
 type Error struct {
-	Format Format // "" if it is none
+	Format Format // "" if the format is unknown
 	Kind   error  // one of the Err values above
 	Msg    string
 }
@@ -38,16 +39,18 @@ func (e *Error) Error() string {
 // Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
+// Corrupt returns an Error of kind ErrCorrupt.
 func Corrupt(f Format, format string, args ...any) error {
 	return &Error{f, ErrCorrupt, fmt.Sprintf(format, args...)}
 }
 
+// Unsupported returns an Error of kind ErrUnsupported. The text says what to do about the file.
 func Unsupported(f Format, format string, args ...any) error {
 	return &Error{f, ErrUnsupported, fmt.Sprintf(format, args...)}
 }
 
-// fromLibrary gives the error of a format library the form of an Error: its package
-// prefix goes, a bare end of file becomes a sentence.
+// fromLibrary turns the error of a library into an Error: the library's name is removed from the
+// text, and a bare end of file becomes a sentence.
 func fromLibrary(f Format, err error) error {
 	var own *Error
 	if errors.As(err, &own) {
@@ -58,13 +61,13 @@ func fromLibrary(f Format, err error) error {
 	}
 	msg := err.Error()
 	for _, p := range []string{string(f) + ": ", string(f) + ": ", "invalid format: ", "unsupported feature: "} {
-		msg = strings.TrimPrefix(msg, p) // the first is in the list twice: libraries wrap their own errors
+		msg = strings.TrimPrefix(msg, p) // libraries wrap their own errors, so the first prefix is tried twice
 	}
 	if strings.Contains(msg, "not enough") || strings.HasSuffix(msg, "EOF") {
 		return Corrupt(f, "truncated: the file ends before the image does (%s)", msg)
 	}
 	if text := tiff.UnsupportedError(""); errors.As(err, &text) {
-		return Unsupported(f, "not supported: %s", msg) // which says what to do
+		return Unsupported(f, "not supported: %s", msg) // package tiff says what to do
 	}
 	if isUnsupported(err) {
 		return Unsupported(f, "not supported: %s; convert it to PNG", msg)
@@ -72,16 +75,16 @@ func fromLibrary(f Format, err error) error {
 	return Corrupt(f, "%s", msg)
 }
 
-// isUnsupported reports whether a decoder of Go's library knows the format and not the variant: users can convert such
-// a file, and must replace a corrupt one.
+// isUnsupported reports whether a decoder of Go's library knows the format but not the variant:
+// users can convert such a file, while a corrupt file has to be replaced.
 func isUnsupported(err error) bool {
 	var j jpeg.UnsupportedError
 	var p png.UnsupportedError
 	return errors.As(err, &j) || errors.As(err, &p)
 }
 
-// Guard runs a decoder of another library on bytes that nobody has checked: its panic
-// becomes an error, and its errors get this package's form.
+// Guard runs a decoder on bytes that nobody has checked. A panic becomes an error, and errors get
+// the form of this package.
 func Guard(f Format, decode func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -94,7 +97,7 @@ func Guard(f Format, decode func() error) (err error) {
 	return nil
 }
 
-// CheckRect refuses a rectangle that is not within w x h.
+// CheckRect returns an error for a rectangle that is not within an image of w by h pixels.
 func CheckRect(r image.Rectangle, w, h int) error {
 	if r.Empty() || r.In(image.Rect(0, 0, w, h)) {
 		return nil

@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// Orientation reads tag 0x0112 of the first directory of a TIFF structure, which is
-// what an EXIF block and a TIFF file both are (TIFF 6.0 section 2). It returns 1, upright,
-// where there is no such tag or it makes no sense.
+// Orientation returns the value of tag 0x0112 in the first directory of a TIFF structure, which
+// both an EXIF block and a TIFF file are (TIFF 6.0 section 2). It returns 1, upright, if the tag is
+// missing or makes no sense.
 func Orientation(b []byte) int {
 	const tagOrientation = 0x0112
 	if v, ok := tiffInteger(b, tagOrientation); ok && v >= 1 && v <= 8 {
@@ -16,11 +16,13 @@ func Orientation(b []byte) int {
 	return 1
 }
 
-// tiffTypes has the bytes of the types that Pillow takes for numbers, and here are for numbers
-// that are not negative: SHORT, LONG, and those with a sign.
+// tiffTypes has the sizes of the types, by number, that Pillow accepts for integers here: SHORT,
+// LONG, SBYTE, SSHORT and SLONG. Orientations are positive, so signed numbers are read as unsigned
+// ones.
 var tiffTypes = [...]int{3: 2, 4: 4, 6: 1, 8: 2, 9: 4}
 
-// tiffInteger returns the first value of a tag of the first directory, if it is present and an integer.
+// tiffInteger returns the first value of a tag in the first directory, if the tag is there and an
+// integer.
 func tiffInteger(b []byte, tag uint16) (value int, ok bool) {
 	const entryLen = 12
 	if len(b) < 8 {
@@ -44,8 +46,8 @@ func tiffInteger(b []byte, tag uint16) (value int, ok bool) {
 	return 0, false
 }
 
-// integerAt reads type, count and the first value of an entry, which lies elsewhere where all
-// do not fit.
+// integerAt returns the first value of a directory entry: type, count, and four bytes with the
+// values or, if they do not fit, with their offset.
 func integerAt(b, entry []byte, bo binary.ByteOrder) (value int, ok bool) {
 	typ, count, at := int(bo.Uint16(entry)), uint64(bo.Uint32(entry[2:])), entry[6:]
 	if typ >= len(tiffTypes) || tiffTypes[typ] == 0 || count == 0 {
@@ -68,8 +70,8 @@ func integerAt(b, entry []byte, bo binary.ByteOrder) (value int, ok bool) {
 	return int(bo.Uint32(at)), true
 }
 
-// APP1Orientation is exifOrientation for the payload of a JPEG APP1 segment, 0 if that
-// holds no EXIF.
+// APP1Orientation is Orientation for the payload of a JPEG's APP1 segment; 0 if the segment has no
+// EXIF.
 func APP1Orientation(seg []byte) int {
 	if tail, ok := bytes.CutPrefix(seg, []byte("Exif\x00\x00")); ok {
 		return Orientation(tail)

@@ -4,14 +4,15 @@ import (
 	"math/bits"
 )
 
-// chunk is a strip or tile: where it is in the image, and in the file.
+// chunk is a strip or tile: its place in the image, its size and its bytes.
 type chunk struct {
 	x, y, plane int
-	w, h        int // as stored
+	w, h        int // as stored: a tile at the border reaches beyond the image
 	raw         []byte
 }
 
-// chunkAt returns chunk i, in the order of the file.
+// chunkAt returns chunk i. Chunks are numbered row by row, and plane by plane if the channels are
+// in planes.
 func (p *Page) chunkAt(i int) (c chunk, err error) {
 	each := p.grid.across * p.grid.down
 	c.plane, i = i/each, i%each
@@ -22,7 +23,8 @@ func (p *Page) chunkAt(i int) (c chunk, err error) {
 	return c, p.locate(&c, c.plane*each+i)
 }
 
-// locate finds the bytes of chunk i. Some writers leave out the length of a single strip.
+// locate finds the bytes of chunk i. Some writers put offsets of tiles under the tags of strips,
+// and some leave out the length of a single strip, which then reaches to the end of the file.
 func (p *Page) locate(c *chunk, i int) error {
 	offsets, counts := p.dir[tagStripOffsets], p.dir[tagStripCounts]
 	if p.tiled {
@@ -49,6 +51,7 @@ func (p *Page) locate(c *chunk, i int) error {
 	return nil
 }
 
+// reverseBits returns b with the bits of each byte in reverse order, for FillOrder 2.
 func reverseBits(b []byte) []byte {
 	out := make([]byte, len(b))
 	for i, v := range b {
@@ -57,10 +60,11 @@ func reverseBits(b []byte) []byte {
 	return out
 }
 
-// rowBytes returns the bytes of a row of w pixels as stored.
+// rowBytes returns the stored bytes of a row of w pixels: rows begin at a byte.
 func (p *Page) rowBytes(w int) int { return (w*p.samplesOf()*p.Bits + 7) / 8 }
 
-// size returns the bytes of a chunk once it is decompressed.
+// size returns the bytes of a chunk after decompression. YCbCr is stored in units of sub[0] by
+// sub[1] pixels with one sample of either chroma (TIFF 6.0 section 21).
 func (p *Page) size(c *chunk) int {
 	if p.Model == "ycbcr" && p.compression != jpeg {
 		sx, sy := p.sub[0], p.sub[1]

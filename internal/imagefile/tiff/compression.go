@@ -10,7 +10,8 @@ import (
 	tifflzw "golang.org/x/image/tiff/lzw"
 )
 
-// decompress fills the buffer with the chunk.
+// decompress fills d.buf, which has the size of the chunk, with the decompressed chunk. LZW streams
+// of before TIFF 6 begin with another bit order, by which they are recognized.
 func (d *decoder) decompress(c *chunk) error {
 	p, dst, codecs := d.page, d.buf, d.codecs
 	var r io.Reader
@@ -58,11 +59,13 @@ func (c *chunk) read(r io.Reader, dst []byte) error {
 	return err
 }
 
-// fax decodes CCITT group 3 (T.4) of one dimension, line by line. Zeros may stand between a line and the end-of-line
-// code (T.4 section 4.1.3), so that the code ends with a byte, as Ghostscript and fax2tiff write it. The decoder takes
-// them for a missing code. No other code has eleven zeros side by side, so lines are found without decoding.
+// fax decodes CCITT group 3 in one dimension (T.4), line by line. Between a line and its
+// end-of-line code there may be zeros (T.4 section 4.1.3), so that the code ends with a byte, as
+// Ghostscript and fax2tiff write it; package ccitt takes these zeros for a missing code. So each
+// line is cut out and given to the decoder by itself. No other code has eleven zeros in a row, so
+// the ends of lines are found without decoding.
 func (d *decoder) fax(c *chunk) error {
-	const eol = 11 // zeros before the 1 of an end of line
+	const eol = 11 // zeros before the 1 of an end-of-line code
 	row, zeros := (c.w+7)/8, 0
 	line, ones, rest := faxLine(), 0, d.buf
 	for i := range 8*len(c.raw) + 1 {
@@ -80,7 +83,7 @@ func (d *decoder) fax(c *chunk) error {
 			rest = rest[row:]
 		}
 		if zeros >= eol {
-			line, ones = faxLine(), -1 // the 1 of the code is none of the line
+			line, ones = faxLine(), -1 // the 1 of the code does not count as part of the line
 		} else {
 			line.put(1)
 		}
@@ -92,15 +95,16 @@ func (d *decoder) fax(c *chunk) error {
 	return nil
 }
 
-// bitWriter puts bits together to bytes, the first bit of each into the highest.
+// bitWriter packs bits into bytes, the first bit into the highest.
 type bitWriter struct {
 	bytes []byte
 	bits  int
 }
 
-// faxLine returns a line with the end-of-line code that a decoder expects before it.
+// faxLine returns a line that begins with an end-of-line code, which the decoder expects there.
 func faxLine() bitWriter { return bitWriter{bytes: []byte{0, 0x10}, bits: 12} }
 
+// put appends a bit.
 func (w *bitWriter) put(bit byte) {
 	if w.bits%8 == 0 {
 		w.bytes = append(w.bytes, 0)

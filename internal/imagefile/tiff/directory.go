@@ -35,29 +35,30 @@ const (
 	tagReferenceBW   = 532
 )
 
-// The sizes of the types of values, by the type's number. Integers and RATIONAL are read; other values are skipped by
-// their size.
+// typeSizes has the bytes of a value, by the number of its type; types 16 to 18 are BigTIFF's.
+// Integers and RATIONAL are read; other values are skipped by their size.
 var typeSizes = [...]int{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8,
 	18: 8}
 
-// file is the bytes of a file and how its numbers are written.
+// file is the bytes of a file, its byte order, and whether it is a BigTIFF, which has 64-bit
+// offsets and counts.
 type file struct {
 	data  []byte
 	order binary.ByteOrder
 	big   bool
 }
 
-// entry is a tag's values, as bytes of the file.
+// entry is the values of a tag: raw has count values of type typ, as bytes of the file.
 type entry struct {
 	typ   int
 	count int
 	raw   []byte
 }
 
-// directory is the entries of one page, the known tags alone.
+// directory has the entries of one page, by tag. Only known tags are kept.
 type directory map[int]entry
 
-// open reads the header, and returns where the first directory is.
+// open reads the header, and returns the offset of the first directory. 42 means TIFF, 43 BigTIFF.
 func open(data []byte) (f file, first uint64, err error) {
 	if len(data) < 8 {
 		return f, 0, malformed("truncated: the file ends in the header")
@@ -83,7 +84,7 @@ func open(data []byte) (f file, first uint64, err error) {
 	return f, 0, malformed("the header is not a TIFF header")
 }
 
-// at returns n bytes from an offset on, nil if the file has not that many.
+// at returns n bytes from an offset on, or nil if the file does not have them.
 func (f *file) at(offset, n uint64) []byte {
 	size := uint64(len(f.data))
 	if offset > size || n > size-offset {
@@ -92,7 +93,8 @@ func (f *file) at(offset, n uint64) []byte {
 	return f.data[offset : offset+n]
 }
 
-// directory reads the one at an offset, and where the next is, 0 for none.
+// directory reads the directory at an offset, and returns the offset of the next one, 0 if there is
+// none. The number of entries is checked against the size of the file before anything is allocated.
 func (f *file) directory(offset uint64) (d directory, next uint64, err error) {
 	head, size, tail := uint64(2), uint64(12), uint64(4)
 	if f.big {
@@ -133,6 +135,7 @@ func (f *file) directory(offset uint64) (d directory, next uint64, err error) {
 	return d, uint64(f.order.Uint32(b)), nil
 }
 
+// known reports whether a tag is read.
 func known(tag int) bool {
 	switch tag {
 	case tagSubfileType, tagWidth, tagHeight, tagBits, tagCompression, tagPhotometric, tagFillOrder, tagStripOffsets,
@@ -146,8 +149,8 @@ func known(tag int) bool {
 	return false
 }
 
-// entry reads type, count and values; values that do not fit lie elsewhere. An entry of a type that does not exist is
-// one without values.
+// entry reads an entry of a directory: type, count, and the values or, if they do not fit, their
+// offset. An entry of an unknown type has no values.
 func (f *file) entry(b []byte) (e entry, err error) {
 	typ, count, value := int(f.order.Uint16(b)), uint64(f.order.Uint32(b[2:])), b[6:]
 	if f.big {
@@ -172,7 +175,7 @@ func (f *file) entry(b []byte) (e entry, err error) {
 	return entry{typ, int(count), value[:n]}, nil
 }
 
-// integer returns value i of an entry, which is clipped to what an int holds.
+// integer returns value i of an entry of integers, at most math.MaxInt.
 func (f *file) integer(e entry, i int) int {
 	var v uint64
 	switch b := e.raw[i*typeSizes[e.typ]:]; typeSizes[e.typ] {
@@ -188,7 +191,7 @@ func (f *file) integer(e entry, i int) int {
 	return int(min(v, math.MaxInt))
 }
 
-// number returns value i of an entry of integers or rationals.
+// number returns value i of an entry of integers or rationals. Rationals are divided in float32.
 func (f *file) number(e entry, i int) float64 {
 	if e.typ != 5 {
 		return float64(f.integer(e, i))
@@ -197,7 +200,7 @@ func (f *file) number(e entry, i int) float64 {
 	return float64(float32(f.order.Uint32(b)) / float32(f.order.Uint32(b[4:])))
 }
 
-// one returns the first value of a tag, or what the tag is by default.
+// one returns the first value of a tag of integers, or a default.
 func (f *file) one(d directory, tag, otherwise int) int {
 	if e, ok := d[tag]; ok && e.typ != 5 && e.typ != 10 && e.typ != 11 && e.typ != 12 {
 		return f.integer(e, 0)

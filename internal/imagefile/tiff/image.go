@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Image returns a page whose channels are colors of up to 16 bits, as 8 bits: of more, the high ones. Its orientation
-// is not applied.
+// Image returns a page whose channels are colors of at most 16 bits, with 8 bits a channel: of more
+// bits, the high ones. The orientation is not applied.
 func (p *Page) Image(codecs Codecs) (image.Image, error) {
 	if p.Model == "channels" || p.DType != tensor.Uint8 && p.DType != tensor.Uint16 {
 		return nil, unsupported("preprocess stores such images as arrays, with --sixteen-bit kept and without --keep-encoded",
@@ -35,7 +35,7 @@ func (p *Page) Image(codecs Codecs) (image.Image, error) {
 	return p.colors(pix, r), nil
 }
 
-// highBits keeps the first 8 bits of samples of more.
+// highBits reduces samples of more than 8 bits to their high 8 bits, in place.
 func (p *Page) highBits(pix []byte) []byte {
 	out := pix[:len(pix)/2]
 	for i := range out {
@@ -44,8 +44,7 @@ func (p *Page) highBits(pix []byte) []byte {
 	return out
 }
 
-// spread scales samples of fewer bits to the whole range, with black at 0. Channels that are not
-// plain stay as they are.
+// spread scales samples of fewer than 8 bits to 0 to 255, and inverts samples for which white is 0.
 func (p *Page) spread(pix []byte) {
 	var table [256]byte
 	bits := min(p.Bits, 8)
@@ -64,7 +63,7 @@ func (p *Page) spread(pix []byte) {
 	}
 }
 
-// colors returns the image with pixels of four bytes.
+// colors returns an image with pixels of four bytes.
 func (p *Page) colors(pix []byte, r image.Rectangle) image.Image {
 	out := make([]byte, 4*p.Width*p.Height)
 	n := p.Channels
@@ -87,7 +86,7 @@ func (p *Page) colors(pix []byte, r image.Rectangle) image.Image {
 	return &image.NRGBA{Pix: out, Stride: 4 * p.Width, Rect: r}
 }
 
-// spreadColors is spread for all but the alpha of gray, which white as zero does not invert.
+// spreadColors is spread, but does not invert the alpha of gray with white as 0.
 func (p *Page) spreadColors(pix []byte) {
 	if p.Model != "graya" || p.photometric != whiteIsZero {
 		p.spread(pix)
@@ -98,7 +97,8 @@ func (p *Page) spreadColors(pix []byte) {
 	}
 }
 
-// palette returns the colors, which are 16 bits each: the high bytes.
+// palette returns the colors of the palette: the high bytes of the 16 bits that each channel has.
+// All red values come first, then green, then blue.
 func (p *Page) palette() (list color.Palette) {
 	e := p.dir[tagColorMap]
 	n := e.count / 3

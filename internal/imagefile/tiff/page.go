@@ -6,7 +6,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Values of PhotometricInterpretation.
+// Values of PhotometricInterpretation (TIFF 6.0 section 8).
 const (
 	whiteIsZero = 0
 	blackIsZero = 1
@@ -16,7 +16,7 @@ const (
 	ycbcr       = 6
 )
 
-// Values of Compression.
+// Values of Compression. 1 to 6 and 32773 are of TIFF 6.0, the others of later notes.
 const (
 	none     = 1
 	ccittRLE = 2
@@ -31,7 +31,7 @@ const (
 	zstd     = 50000
 )
 
-// Names of compressions that are not read, for messages.
+// compressionNames has the names of compressions that are not read, for messages.
 var compressionNames = map[int]string{
 	ccittRLE: "CCITT RLE", oldJPEG: "JPEG of TIFF 5", 32766: "NeXT", 32809: "ThunderScan", 33003: "JPEG 2000",
 	33005: "JPEG 2000", 33007: "JPEG 2000",
@@ -40,30 +40,32 @@ var compressionNames = map[int]string{
 	50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL", zstd: "zstd", jpeg: "JPEG",
 }
 
-// Codecs are decoders that this package has not.
+// Codecs are decoders that this package does not have.
 type Codecs struct {
-	// JPEG decodes a JPEG of at most w x h pixels to interleaved samples of that many channels: 1, or 3 for RGB.
+	// JPEG decodes a JPEG of at most w by h pixels to interleaved samples with that many channels:
+	// 1, or 3 for RGB.
 	JPEG func(data []byte, w, h, channels int) (pix []byte, gotW, gotH int, err error)
 	// Zstd fills dst from frames of zstd.
 	Zstd func(dst, src []byte) error
 }
 
-// grid is the strips or tiles of a page.
+// grid is the division of a page into strips or tiles.
 type grid struct {
 	chunkW int // of a strip or tile
 	chunkH int
-	across int // chunks
+	across int // number of chunks side by side
 	down   int
 }
 
-// Page is one image of a file, as its directory says.
+// Page is one image of a file, as its directory describes it.
 type Page struct {
 	Width, Height int
 	Channels      int          // samples of a pixel
 	Bits          int          // of a sample as stored
 	DType         tensor.DType // of a sample as Samples returns it
 	Orientation   int          // 1 to 8
-	// gray, graya, rgb, rgba, palette, ycbcr, cmyk, or channels, whose meaning the file does not say
+	// Model is gray, graya, rgb, rgba, palette, ycbcr, cmyk, or channels, whose meaning the file
+	// does not say.
 	Model       string
 	Transparent bool // the first extra sample is alpha
 
@@ -74,10 +76,10 @@ type Page struct {
 	premult     bool // alpha is premultiplied
 	predictor   int
 	planar      bool
-	reversed    bool // bits of a byte come in the other order
+	reversed    bool // the first pixel is in the lowest bits of a byte
 	tiled       bool
 	grid        grid
-	sub         [2]int // pixels that a sample of chroma covers
+	sub         [2]int // pixels across and down that one sample of chroma covers
 }
 
 // Read reads the directory of the first page.
@@ -93,10 +95,11 @@ func Read(data []byte) (*Page, error) {
 	return f.page(d)
 }
 
-// maxPages bounds how many pages are looked for.
+// maxPages bounds the number of directories that are read.
 const maxPages = 4096
 
-// Pages reads the directories of all pages of full size; those that are a smaller copy, or a mask, are left out.
+// Pages reads the directories of all pages of full size. Smaller copies and masks, of which the
+// first page is never one, are left out. seen ends a chain of directories that leads back.
 func Pages(data []byte) (pages []*Page, err error) {
 	f, at, err := open(data)
 	var seen []uint64
@@ -119,7 +122,7 @@ func Pages(data []byte) (pages []*Page, err error) {
 	return pages, err
 }
 
-// page reads a directory.
+// page interprets a directory.
 func (f *file) page(d directory) (*Page, error) {
 	p := &Page{
 		Width: f.one(d, tagWidth, 0), Height: f.one(d, tagHeight, 0), Channels: f.one(d, tagSamples, 1), Bits: f.one(d,
@@ -149,7 +152,8 @@ func (f *file) page(d directory) (*Page, error) {
 	return p, nil
 }
 
-// setType finds the type of a sample.
+// setType finds the type of a sample. Unsigned integers may have fewer bits than their type, up to
+// 16.
 func (p *Page) setType() error {
 	if e, ok := p.dir[tagBits]; ok {
 		for i := range min(e.count, p.Channels) {
@@ -178,7 +182,7 @@ func (p *Page) setType() error {
 	return nil
 }
 
-// setModel finds out what the channels are.
+// setModel finds what the channels are.
 func (p *Page) setModel() error {
 	extra := -1
 	if e, ok := p.dir[tagExtraSamples]; ok {
@@ -228,7 +232,8 @@ func (p *Page) setModel() error {
 	return nil
 }
 
-// setSampling finds how many pixels a sample of chroma covers. JPEG decoders find it in the stream.
+// setSampling finds how many pixels a sample of chroma covers. In a JPEG, the stream itself says
+// so.
 func (p *Page) setSampling() error {
 	if p.compression == jpeg {
 		return nil
@@ -248,7 +253,7 @@ func (p *Page) setSampling() error {
 	return nil
 }
 
-// setChunks finds the strips or tiles.
+// setChunks finds the division into strips or tiles.
 func (p *Page) setChunks() error {
 	if _, ok := p.dir[tagTileWidth]; ok {
 		p.tiled = true
@@ -264,7 +269,7 @@ func (p *Page) setChunks() error {
 	return p.checkCompression()
 }
 
-// checkCompression refuses compressions without a decoder.
+// checkCompression refuses compressions and predictors that cannot be decoded.
 func (p *Page) checkCompression() error {
 	switch c := p.compression; {
 	case c == group3 && p.file.one(p.dir, tagT4Options, 0)&1 != 0:
@@ -297,12 +302,12 @@ func (p *Page) checkCompression() error {
 	return nil
 }
 
-// Bytes returns how many bytes Samples returns, as a float as it may be more than memory has.
+// Bytes returns the number of bytes of Samples. It is a float, as it may exceed any int.
 func (p *Page) Bytes() float64 {
 	return float64(p.Width) * float64(p.Height) * float64(p.Channels) * float64(p.DType.Size())
 }
 
-// samplesOf returns how many samples of a pixel a chunk holds.
+// samplesOf returns the number of samples of a pixel in a chunk.
 func (p *Page) samplesOf() int {
 	if p.planar {
 		return 1

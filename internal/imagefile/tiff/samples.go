@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Samples returns all samples as [p.DType], little endian: pixel after pixel, channel after channel, row after row.
-// Photometric interpretation and orientation are not applied, but YCbCr becomes RGB, and JPEG is decoded to RGB or
-// gray. Callers limit p.Bytes first.
+// Samples returns all samples as p.DType, little endian, row by row, with the channels of a pixel
+// together. Photometric interpretation and orientation are not applied, except that YCbCr becomes
+// RGB and JPEG is decoded to RGB or gray. Callers limit p.Bytes first; memory is allocated only
+// after the first chunk was found in the file.
 func (p *Page) Samples(codecs Codecs) ([]byte, error) {
 	if err := p.checkWork(); err != nil {
 		return nil, err
@@ -35,8 +36,8 @@ func (p *Page) Samples(codecs Codecs) ([]byte, error) {
 	return d.out, nil
 }
 
-// checkWork refuses strips and tiles that are much larger than the image: a tile may be larger than a small image, but
-// then there is one.
+// checkWork refuses strips and tiles that are much larger than the image, which would be decoded
+// for nothing. A single tile may be larger than a small image.
 func (p *Page) checkWork() error {
 	size := float64(p.samplesOf()*p.Bits) / 8
 	one := float64(p.grid.chunkW) * float64(p.grid.chunkH) * size
@@ -57,11 +58,11 @@ func (p *Page) checkWork() error {
 type decoder struct {
 	page   *Page
 	codecs Codecs
-	out    []byte // all samples
-	buf    []byte // a chunk
+	out    []byte // samples of the page
+	buf    []byte // the current chunk, decompressed
 }
 
-// fill decodes a chunk into its place.
+// fill decodes a chunk into its place in out.
 func (d *decoder) fill(c *chunk) error {
 	p := d.page
 	if p.compression == jpeg {
@@ -88,7 +89,7 @@ func (d *decoder) fill(c *chunk) error {
 	return nil
 }
 
-// place puts w pixels of a row of a chunk where they belong.
+// place copies w pixels of row y of a chunk into out.
 func (d *decoder) place(c *chunk, y, w int, row []byte, spp, size int) {
 	p, out := d.page, d.out
 	at := ((c.y+y)*p.Width + c.x) * p.Channels * size
@@ -106,7 +107,7 @@ func (d *decoder) place(c *chunk, y, w int, row []byte, spp, size int) {
 	}
 }
 
-// unpack spreads n samples of fewer bits than their type, first bits first.
+// unpack expands n samples of fewer bits than their type; the first sample is in the highest bits.
 func (p *Page) unpack(out, row []byte, n, size, plane int) {
 	step := size
 	if p.planar {
@@ -126,7 +127,7 @@ func (p *Page) unpack(out, row []byte, n, size, plane int) {
 	}
 }
 
-// unpredict makes a row little endian, and sums up its differences.
+// unpredict makes a row little endian and undoes the predictor.
 func (p *Page) unpredict(row []byte) {
 	size := p.DType.Size()
 	if p.Bits < 8*size {
@@ -151,8 +152,8 @@ func swap(row []byte, size int) {
 	}
 }
 
-// accumulate undoes the horizontal predictor: it adds to each sample the sample of the pixel before (TIFF 6.0 section
-// 14).
+// accumulate undoes the horizontal predictor (TIFF 6.0 section 14): it adds to each sample the same
+// channel of the pixel before.
 func accumulate(row []byte, channels, size int) {
 	le := binary.LittleEndian
 	step := channels * size
@@ -171,8 +172,9 @@ func accumulate(row []byte, channels, size int) {
 	}
 }
 
-// unpredictFloats undoes Adobe's predictor (TIFF Technical Note 3): the highest bytes of all samples come first, then
-// the next ones, each as a difference.
+// unpredictFloats undoes Adobe's predictor for floats (TIFF Technical Note 3): the highest bytes of
+// all samples come first, then the next bytes, and so on, each as its difference from the byte
+// before.
 func unpredictFloats(row []byte, channels, size int) {
 	for i := channels; i < len(row); i++ {
 		row[i] += row[i-channels]

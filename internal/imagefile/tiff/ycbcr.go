@@ -2,13 +2,14 @@ package tiff
 
 import "bytes"
 
-// ycbcrTables are libtiff's for its conversion to RGB (tif_color.c, TIFFYCbCrToRGBInit).
+// ycbcrTables has what each sample of YCbCr adds to red, green and blue: libtiff's tables
+// (tif_color.c, TIFFYCbCrToRGBInit).
 type ycbcrTables struct {
 	y, crR, cbB, crG, cbG [256]int32
 }
 
-// ycbcrTables returns the conversion to RGB as tables by sample (TIFF 6.0, section 21), in the fixed-point arithmetic
-// of libtiff's TIFFYCbCrToRGBInit, whose pixels Pillow and tifffile have.
+// ycbcrTables computes the tables for the page's coefficients and reference levels (TIFF 6.0
+// section 21), in the fixed-point arithmetic of libtiff, with which Pillow and tifffile decode.
 func (p *Page) ycbcrTables() (t ycbcrTables) {
 	luma := [3]float32{0.299, 0.587, 0.114}
 	if e, ok := p.dir[tagYCbCrCoeffs]; ok && e.count >= 3 {
@@ -44,7 +45,7 @@ func (p *Page) ycbcrTables() (t ycbcrTables) {
 	return t
 }
 
-// clamp takes what is not a number for low.
+// clamp limits f to [low, high]. NaN becomes low.
 func clamp(f, low, high float32) float32 {
 	if f > low {
 		return min(f, high)
@@ -52,8 +53,8 @@ func clamp(f, low, high float32) float32 {
 	return low
 }
 
-// fillYCbCr converts a chunk: units of sub[0] x sub[1] luma samples and one of either chroma. Chroma is repeated, as
-// libtiff does.
+// fillYCbCr converts a chunk of units: sub[0]*sub[1] samples of luma, and one of either chroma.
+// Chroma is repeated and not interpolated, as in libtiff.
 func (d *decoder) fillYCbCr(c *chunk) {
 	p, out, buf := d.page, d.out, d.buf
 	t := p.ycbcrTables()
@@ -71,7 +72,7 @@ func (d *decoder) fillYCbCr(c *chunk) {
 	}
 }
 
-// fillJPEG decodes a chunk that is a JPEG, whose tables may be in the directory.
+// fillJPEG decodes a chunk that is a JPEG.
 func (d *decoder) fillJPEG(c *chunk) error {
 	p := d.page
 	if d.codecs.JPEG == nil {
@@ -95,8 +96,9 @@ func (d *decoder) fillJPEG(c *chunk) error {
 	return nil
 }
 
-// jpegOf returns a chunk as a whole JPEG. A marker of Adobe's says of three channels that they are RGB; a JPEG
-// would take them for YCbCr.
+// jpegOf returns a chunk as a complete JPEG file, with the tables that may be in the directory
+// (TIFF Technical Note 2). Three channels that are not YCbCr get an Adobe marker that says so;
+// otherwise a decoder would take them for YCbCr.
 func (p *Page) jpegOf(c *chunk) []byte {
 	start := []byte{0xff, 0xd8}
 	stream := bytes.TrimPrefix(c.raw, start)

@@ -38,7 +38,7 @@ type Value struct {
 	Moments  *store.Moments    `json:"moments,omitempty"` // of all elements, if there are several
 }
 
-// ImageFile describes an encoded image. Its pixels are not decoded.
+// ImageFile describes an encoded image.
 type ImageFile struct {
 	Format  string `json:"format"` // "" if the format is unknown
 	Width   int    `json:"width"`
@@ -176,7 +176,7 @@ func (v *Reader) imageFiles(record []byte) []*ImageFile {
 	return files
 }
 
-// imageFile describes an encoded image by its header.
+// imageFile describes an encoded image. Opening the image finds most of what may be wrong with it.
 func (v *Reader) imageFile(data []byte) *ImageFile {
 	file := &ImageFile{Format: string(imagefile.Sniff(data[:min(len(data), imagefile.SniffLen)])), Bytes: len(data)}
 	source, err := v.decoder.Open(data)
