@@ -43,17 +43,17 @@ type Bucket interface {
 	Close() error
 }
 
-// Object describes an object.
+// Object describes an object, or a folder in a listing.
 type Object struct {
 	Key      string
 	Size     int64
-	ETag     string    // names the version; empty if the store does not report it, as in some listings
-	Modified time.Time // when it was written; zero if the store does not say, and in the Object of a Body
-	Folder   bool      // in listings: not an object but the common start of several keys
+	ETag     string    // identifies the version; empty if the store does not report it, as in some listings
+	Modified time.Time // zero if the store does not say, and in the Object of a Body
+	Folder   bool      // in listings: not an object, but the common start of several keys
 }
 
-// Body is the content of a part of an object, with a description of the object as far as the store gave one: a Size of
-// -1 and an empty ETag are unknown.
+// Body is the content of a part of an object. Object describes the object as far as the store says;
+// a Size of -1 and an empty ETag are unknown.
 type Body struct {
 	io.ReadCloser
 	Object Object
@@ -67,10 +67,10 @@ type Page struct {
 
 // WriteOptions configures a Writer.
 type WriteOptions struct {
-	IfNotExist  bool   // Commit is ErrExists if an object with the key exists
+	IfNotExist  bool   // Commit returns ErrExists if an object has the key
 	ContentType string // empty means application/octet-stream
-	PartBytes   int    // size of a part that is sent at once; 0 means what suits the store
-	Parts       int    // parts that are sent at a time, if the store takes several; 0 means what suits the store
+	PartBytes   int    // size of the parts in which the object is sent; 0 means what suits the store
+	Parts       int    // parts that are sent at the same time, if the store can; 0 means what suits the store
 }
 
 // Writer writes an object: Write as often as you like, then Commit. Close without Commit

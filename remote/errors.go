@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Errors that callers branch on. Each is also the like error of package io/fs, if there is one.
+// Errors that callers branch on. Each is also the corresponding error of package io/fs, if there is
+// one, so that code for files works for objects.
 var (
 	ErrNotFound error = sentinel{"there is no such object", fs.ErrNotExist}
 	// Stores that do not distinguish a missing bucket return ErrNotFound.
@@ -22,6 +23,7 @@ var (
 	ErrUnavailable error = sentinel{"the store does not answer", nil}
 )
 
+// sentinel is an error that may also be an error of package io/fs.
 type sentinel struct {
 	text string
 	like error
@@ -34,17 +36,17 @@ func (s sentinel) Unwrap() error { return s.like }
 type Error struct {
 	Op     string // "stat", "read", "list", "write", "copy", "delete", "open"
 	Object string // bucket and key, without credentials
-	Kind   error  // one of the sentinels; nil for faults that a retry may fix
+	Kind   error  // one of the sentinels; nil for a fault that a retry may fix
 	Detail string // what the store said, without credentials
-	Tries  int    // how often it was tried; 0 is once
+	Tries  int    // number of attempts; 0 means one
 
-	// After is the pause before a retry that the store asks for. It does not count against
+	// After is the pause before a retry that the store asks for. It does not count towards
 	// Policy.Total.
 	After time.Duration
 
-	Absent bool // nothing listens at the address, or the host has none
+	Absent bool // nothing listens at the address, or the host has no address
 
-	cause error // of a context
+	cause error // the error of a context that ended, or nil
 }
 
 // NewError describes a failed request. It keeps the text of cause, without secrets, and whether cause was the end of a

@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// Policy says how package mirror treats a store that fails or does not answer. The zero value of every field is usable.
+// Policy says how package mirror treats a store that fails or does not answer. The zero value of
+// every field is usable.
 type Policy struct {
 	Attempts int // attempts of one request; 0 means 8
-	// Total is the time after which a request is given up, with all its attempts; pauses that the store asks for do not
-	// count. 0 means 1 minute.
+	// Total is the time after which a request is given up, over all attempts. Pauses that the store
+	// asks for do not count. 0 means 1 minute.
 	Total   time.Duration
-	Stall   time.Duration // time without a single byte after which an attempt is given up; 0 means 10 seconds
-	Backoff time.Duration // pause before the second attempt, then twice as long each time, up to 5 seconds; 0 means 50 ms
+	Stall   time.Duration // without a single byte, after which an attempt is given up; 0 means 10 seconds
+	Backoff time.Duration // before the second attempt; doubles each time, up to 5 seconds; 0 means 50 ms
 
-	// Retry is called with a sentence for each attempt that failed and is repeated. It may be nil.
-	// It is called from any goroutine, and must not block.
+	// Retry is called with a sentence for each attempt that failed and is repeated, from any
+	// goroutine. It must not block, and may be nil.
 	Retry func(text string)
 }
 

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// redacted stands where a secret was.
+// redacted replaces a secret.
 const redacted = "REDACTED"
 
 // secretName matches the end of the name of an option or header whose value is a secret.

@@ -31,7 +31,7 @@ type URL struct {
 	Key    string // empty for all of the bucket; never with a slash at either end
 	Query  url.Values
 	user   *url.Userinfo
-	raw    string // Query as it was given
+	raw    string // Query as it was given, whose order a signature may cover
 }
 
 // IsURL reports whether text is a URL and not a path: it starts with one of the known schemes, in upper or lower case,
@@ -88,6 +88,7 @@ func ParseURL(text string) (*URL, error) {
 	return out, nil
 }
 
+// splitFile sets bucket and key of a file URL: the folder, and the name in it.
 func (u *URL) splitFile(of *url.URL) error {
 	if of.Host != "" && of.Host != "localhost" {
 		return errors.New("a file URL has three slashes: file:///folder/name")
@@ -136,8 +137,8 @@ func (u *URL) container() string {
 // ReadOnly reports whether nothing can be written to the URL.
 func (u *URL) ReadOnly() bool { return u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "hf" }
 
-// Driver returns the URL of the bucket in the form that its opener takes: with the options and without the key. It may
-// contain secrets.
+// Driver returns the URL of the bucket as its opener takes it: with options, without the key. It
+// may contain secrets, so it is never printed.
 func (u *URL) Driver() *url.URL {
 	if u.Scheme == "file" {
 		return &url.URL{Scheme: u.Scheme, Path: u.Bucket, RawQuery: u.Query.Encode()}

@@ -23,12 +23,12 @@ import (
 	"github.com/penstock/penstock/remote/web"
 )
 
-// Built is whether the SDKs of the clouds are in the program.
+// Built reports whether the SDKs of the clouds are part of the program.
 const Built = true
 
-// Open opens the bucket of a URL, and returns it with the parsed URL, whose Key is the rest after
-// the bucket. It makes no request, so the first one finds out if the bucket does not exist. For
-// file:///folder/name, it creates folder if that does not exist.
+// Open opens the bucket of a URL, and returns it with the parsed URL, whose Key is the part after
+// the bucket. Open makes no request, so a bucket that does not exist is found out by the first
+// request. For file:///folder/name, Open creates folder if it does not exist.
 func Open(ctx context.Context, text string) (remote.Bucket, *remote.URL, error) {
 	u, err := remote.ParseURL(text)
 	if err != nil {
@@ -51,7 +51,7 @@ func openSDK(ctx context.Context, u *remote.URL) (remote.Bucket, error) {
 	driver := u.Driver()
 	if u.Scheme == "file" {
 		q := driver.Query()
-		q.Set("metadata", "skip") // no files next to those that were asked for
+		q.Set("metadata", "skip") // no additional files beside the objects
 		q.Set("create_dir", "true")
 		q.Set("no_tmp_dir", "true") // a temporary name on another disk could not be renamed
 		driver.RawQuery = q.Encode()
@@ -62,7 +62,7 @@ func openSDK(ctx context.Context, u *remote.URL) (remote.Bucket, error) {
 	}
 	b, err := open(ctx, driver)
 	if err != nil {
-		// The text may have the URL in it, with all options.
+		// The error's text may have the whole URL in it, with options that are secrets.
 		text := strings.ReplaceAll(err.Error(), driver.String(), u.String())
 		advice := adviceFor(text)
 		return nil, remote.NewError("open", u.String(), cmp.Or(advice.kind, remote.ErrInvalid), errors.New(text+advice.todo))
@@ -78,7 +78,7 @@ func openSDK(ctx context.Context, u *remote.URL) (remote.Bucket, error) {
 	return &bucket{blob: b, name: u.Name(), scheme: u.Scheme}, nil
 }
 
-// bucket is a blob.Bucket.
+// bucket is a blob.Bucket of gocloud.dev as a remote.Bucket.
 type bucket struct {
 	blob   *blob.Bucket
 	name   string
@@ -88,17 +88,19 @@ type bucket struct {
 // String returns scheme, name and endpoint.
 func (b *bucket) String() string { return b.name }
 
-// Close lets go of connections.
+// Close closes the connections.
 func (b *bucket) Close() error { return b.blob.Close() }
 
-// guard makes an error of a panic of the libraries: they take for granted that an answer has all its parts.
+// guard turns a panic of the libraries into an error: they take for granted that an answer has all
+// its parts.
 func guard(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the answer is not one of such a store: %v", p)
 	}
 }
 
-// Stat asks for an object's attributes.
+// Stat asks for an object's attributes. Google's version is a generation and not the ETag, because
+// reads can be limited to a generation.
 func (b *bucket) Stat(ctx context.Context, key string) (_ remote.Object, err error) {
 	defer guard(&err)
 	a, err := b.blob.Attributes(ctx, key)
@@ -113,7 +115,8 @@ func (b *bucket) Stat(ctx context.Context, key string) (_ remote.Object, err err
 	return o, nil
 }
 
-// ReadRange asks for a range in one request.
+// ReadRange asks for a range in one request, which the store refuses if the object has another
+// version. The answer is checked, too.
 func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag string) (_ remote.Body, err error) {
 	defer guard(&err)
 	pinned := pin{etag: etag}
@@ -137,7 +140,7 @@ func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag s
 	return remote.Body{ReadCloser: body{r, ctx, b, key}, Object: o}, nil
 }
 
-// body is a reader that returns errors of package remote.
+// body is a reader whose errors are errors of package remote.
 type body struct {
 	*blob.Reader
 	ctx    context.Context
@@ -174,7 +177,7 @@ func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, token [
 	return page, nil
 }
 
-// pageObjects is how many names a page has: as many as S3 gives.
+// pageObjects is the number of names in a page of a listing: S3's maximum.
 const pageObjects = 1000
 
 // Copy asks the store to copy.
@@ -193,7 +196,7 @@ func (b *bucket) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// NewWriter begins an upload, of parts where it is large.
+// NewWriter begins an upload. gocloud.dev sends large objects in parts.
 func (b *bucket) NewWriter(ctx context.Context, key string, opts remote.WriteOptions) (remote.Writer, error) {
 	kind := opts.ContentType
 	if kind == "" {
@@ -209,7 +212,7 @@ func (b *bucket) NewWriter(ctx context.Context, key string, opts remote.WriteOpt
 	return &writer{blob: w, cancel: cancel, ctx: ctx, bucket: b, key: key}, nil
 }
 
-// writer is a blob.Writer that is aborted by ending its context.
+// writer is a blob.Writer. Canceling its context aborts the upload, so that no object appears.
 type writer struct {
 	blob   *blob.Writer
 	ctx    context.Context
@@ -227,6 +230,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// Commit completes the upload. The object appears with the answer of the store.
 func (w *writer) Commit() error {
 	if w.closed {
 		return remote.NewError("write", w.bucket.object(w.key), remote.ErrInvalid, errors.New("the writer is closed"))
@@ -239,19 +243,21 @@ func (w *writer) Commit() error {
 	return nil
 }
 
+// Close aborts the upload unless Commit was called.
 func (w *writer) Close() error {
 	if w.closed {
 		return nil
 	}
 	w.closed = true
 	w.cancel()
-	_ = w.blob.Close() // it says that it was cancelled
+	_ = w.blob.Close() // returns that the upload was canceled
 	return nil
 }
 
+// object returns the name of an object for errors.
 func (b *bucket) object(key string) string { return remote.NameOf(b, key) }
 
-// mark turns a driver's error into one of package remote.
+// mark turns an error of a driver into an Error with a sentinel, a shorter text and advice.
 func (b *bucket) mark(ctx context.Context, op, key string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// kindOf returns the sentinel of a driver's error; nil is for what may pass.
+// kindOf returns the sentinel for an error of a driver; nil means that the fault may pass.
 func kindOf(op string, err error) error {
 	switch gcerrors.Code(err) {
 	case gcerrors.NotFound:
@@ -44,7 +44,7 @@ func kindOf(op string, err error) error {
 	return adviceFor(err.Error()).kind
 }
 
-// ofStatus returns the sentinel of an answer that gocloud.dev has no code for.
+// ofStatus returns the sentinel for an HTTP status for which gocloud.dev has no code.
 func ofStatus(err error) error {
 	switch statusOf(err) {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -65,27 +65,29 @@ func ofStatus(err error) error {
 	return nil
 }
 
-// refusals are codes of bad requests of S3 that fail again when retried. A retry fixes others: a body
-// that came corrupt, or too slowly.
+// refusals lists codes of S3's bad requests that would be refused again. Other bad requests, such
+// as a body that arrived corrupt or too slowly, are worth another attempt.
 var refusals = []string{"InvalidBucketName", "InvalidArgument", "InvalidRequest", "InvalidURI", "KeyTooLongError",
 	"IllegalLocationConstraintException"}
 
-// noBucket has the words with which object stores report that it is the bucket that is missing.
+// noBucket has the words by which stores report that the bucket is missing and not the object.
 var noBucket = []string{"NoSuchBucket", "ContainerNotFound", "specified bucket does not exist"}
 
-// denials are the SDKs' messages about missing or wrong credentials, without a code that gocloud.dev knows.
+// denials are messages of the SDKs about missing or wrong credentials for which gocloud.dev has no
+// code.
 var denials = []string{
 	"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "AuthorizationFailure", "AuthorizationHeaderMalformed",
 	"XAdminUserNotFound", "failed to retrieve credentials", "get credentials",
 }
 
-// advice names a fix for something that is missing, which each SDK reports in different words.
+// advice is what to do about something missing, which each SDK reports in words of its own.
 type advice struct {
 	said string
 	kind error
 	todo string
 }
 
+// Advice that several errors share.
 const (
 	forS3 = "; give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws, or " +
 		"?anonymous=true for a public bucket"
@@ -96,6 +98,8 @@ const (
 		"?anonymous=true for a public bucket"
 )
 
+// knownErrors has the advice for errors, by a part of their text. The SDKs do not export these
+// errors.
 var knownErrors = []advice{
 	{"no EC2 IMDS role found", remote.ErrPermission, forS3},
 	{"Invalid region: ", remote.ErrInvalid, "; name the region: ?region=eu-west-1, or AWS_REGION"},
@@ -114,7 +118,7 @@ var knownErrors = []advice{
 		"; name the account: ?storage_account=NAME, or AZURE_STORAGE_ACCOUNT"},
 }
 
-// adviceFor returns the advice for what an SDK said, or none.
+// adviceFor returns the advice for an error's text, the zero advice if there is none.
 func adviceFor(text string) advice {
 	for _, h := range knownErrors {
 		if strings.Contains(text, h.said) {
@@ -124,12 +128,12 @@ func adviceFor(text string) advice {
 	return advice{}
 }
 
-// says reports whether the text of an error has one of some words.
+// says reports whether the text of an error contains one of some words.
 func says(err error, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(err.Error(), w) })
 }
 
-// statusOf returns the HTTP status of an error that has one.
+// statusOf returns the HTTP status of an error, 0 if it has none.
 func statusOf(err error) int {
 	var s interface{ HTTPStatusCode() int }
 	if errors.As(err, &s) {
@@ -138,11 +142,11 @@ func statusOf(err error) int {
 	return 0
 }
 
-// ids are the request IDs that S3's support asks for; they do not help without an answer, or if
-// only an object is missing.
+// ids matches the request IDs that S3's support asks for. They are of no use without an answer, or
+// if an object is missing.
 var ids = regexp.MustCompile(`https response error StatusCode: \d+, RequestID: [^,]*, HostID: [^,]*, `)
 
-// cause shortens what gocloud.dev and the SDKs put around an error, and says what to do about it.
+// cause shortens the text that gocloud.dev and the SDKs put around an error, and adds advice.
 func cause(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if at := strings.Index(text, "(code="); at >= 0 {
@@ -150,7 +154,7 @@ func cause(err error) error {
 			text = text[at+end+3:]
 		}
 	}
-	text, _, _ = strings.Cut(text, " Attempted credentials:")                              // each with a page of its own
+	text, _, _ = strings.Cut(text, " Attempted credentials:")                              // a long text for each
 	text = strings.ReplaceAll(text, "DefaultAzureCredential: ", "DefaultAzureCredential ") // it is not a credential
 	if status := statusOf(err); status == 0 || status == http.StatusNotFound {
 		text = ids.ReplaceAllString(text, "")

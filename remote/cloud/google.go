@@ -16,9 +16,9 @@ import (
 	"github.com/penstock/penstock/remote/web"
 )
 
-// openGoogle opens a bucket of Google's by a client with connections of its own, as gocloud.dev's client sends all
-// reads over one connection. Missing credentials are an error, where gocloud.dev would print a line and go on without
-// them. gocloud.dev opens emulators.
+// openGoogle opens a bucket of Google Cloud Storage by a client with connections of its own:
+// gocloud.dev's client sends all reads over one HTTP/2 connection. Missing credentials are an error
+// here, where gocloud.dev would print a line and go on without. Emulators are left to gocloud.dev.
 func openGoogle(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	q := u.Query()
 	if os.Getenv("STORAGE_EMULATOR_HOST") != "" || os.Getenv("STORAGE_EMULATOR_HOST_GRPC") != "" ||
@@ -27,14 +27,14 @@ func openGoogle(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	}
 	if isAnonymous(q) {
 		plain := *u
-		if !q.Has("grpc") && !q.Has("zonal") { // which have no HTTP client
-			q.Del("anonymous") // it would have its own
+		if !q.Has("grpc") && !q.Has("zonal") { // these two have no HTTP client
+			q.Del("anonymous") // else it makes its own client
 			q.Del("access_id")
 			plain.RawQuery = q.Encode()
 		}
 		return (&gcsblob.URLOpener{Client: gcp.NewAnonymousHTTPClient(googleTransport())}).OpenBucketURL(ctx, &plain)
 	}
-	creds, err := gcp.DefaultCredentials(context.WithoutCancel(ctx)) // tokens are renewed as long as the bucket is open
+	creds, err := gcp.DefaultCredentials(context.WithoutCancel(ctx)) // tokens are renewed while the bucket is open
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +46,13 @@ func openGoogle(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	return opener.OpenBucketURL(ctx, u)
 }
 
+// isAnonymous reports whether a URL asks for access without credentials.
 func isAnonymous(q url.Values) bool {
 	yes, err := strconv.ParseBool(q.Get("anonymous"))
 	return err == nil && yes || q.Get("access_id") == "-"
 }
 
+// googleTransport returns a transport with a connection for each read.
 func googleTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	web.KeepMany(t)

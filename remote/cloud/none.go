@@ -11,10 +11,11 @@ import (
 	"github.com/penstock/penstock/remote/web"
 )
 
-// Built is whether the SDKs of the clouds are in the program.
+// Built reports whether the SDKs of the clouds are part of the program.
 const Built = false
 
-// Open opens what is on the web, and says of other URLs that the program was built without the SDKs of the clouds.
+// Open opens URLs of the web. For any other URL it returns an error that says how to build the
+// program.
 func Open(_ context.Context, text string) (remote.Bucket, *remote.URL, error) {
 	u, err := remote.ParseURL(text)
 	if err != nil {

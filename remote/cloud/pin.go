@@ -22,15 +22,15 @@ import (
 	"github.com/penstock/penstock/remote/web"
 )
 
-// pin has a read fail on the side of the store if the object is not the version with an
-// ETag.
+// pin makes the store refuse a read if the object does not have the version etag; an empty etag
+// allows any version.
 type pin struct {
 	etag string
 }
 
-// ownConnections gives a client of S3 connections like those that the SDK is configured with, with its proxies
-// and authorities. As many are kept as there are requests at a time, where the SDK keeps ten, and a redirect to
-// another host is not followed.
+// ownConnections gives a client of S3 connections with the SDK's settings, proxies and certificate
+// authorities, but keeps as many as there are parallel requests, where the SDK keeps ten. It does
+// not follow redirects to other hosts.
 func ownConnections(o *s3.Options) {
 	if b, ok := o.HTTPClient.(*awshttp.BuildableClient); ok {
 		o.HTTPClient = &http.Client{Transport: b.WithTransportOptions(web.KeepMany).GetTransport(), Timeout: b.GetTimeout(),
@@ -38,14 +38,14 @@ func ownConnections(o *s3.Options) {
 	}
 }
 
-// sameHost lets a request be repeated at another path, and nowhere else: package net/http would send headers that
-// it does not know to be secret, such as the token of a session.
+// sameHost allows redirects to another path of the same host only: package net/http would send
+// headers to the other host that it does not know to be secret, such as the token of a session.
 func sameHost(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	switch {
 	case r.Response == nil || r.Response.StatusCode != http.StatusTemporaryRedirect &&
 		r.Response.StatusCode != http.StatusPermanentRedirect:
-		return http.ErrUseLastResponse // others change the method
+		return http.ErrUseLastResponse // other redirects change the method
 	case r.URL.Host != first.Host || r.URL.Scheme != first.Scheme:
 		return fmt.Errorf("the answer leads to another host, %s, which gets no credentials", r.URL.Host)
 	case len(via) > 9:
@@ -54,7 +54,8 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// clockRetryer repeats a request that was signed at the wrong time, once: the SDK has seen the store's clock by then.
+// clockRetryer repeats a request once if its signature was made at the wrong time: from the
+// refusal, the SDK knows the store's clock.
 type clockRetryer struct{ aws.NopRetryer }
 
 // IsErrorRetryable implements aws.Retryer.
@@ -68,14 +69,15 @@ func (clockRetryer) MaxAttempts() int { return 2 }
 // RetryDelay implements aws.Retryer.
 func (clockRetryer) RetryDelay(int, error) (time.Duration, error) { return 0, nil }
 
-// before sets what the request of each SDK needs. Retries are up to requests.Client, so S3's own are switched off,
-// except the retry that corrects a wrong clock: it needs the time in the answer.
+// before adds to a request what the SDK needs for the pinned version. It also switches off S3's own
+// retries, except the one that corrects the clock: package requests retries, with one limit for
+// all.
 func (p *pin) before(as func(any) bool) error {
 	var tuning *[]func(*s3.Options)
 	if as(&tuning) {
 		*tuning = append(*tuning, func(o *s3.Options) {
 			o.Retryer = clockRetryer{}
-			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // a range has none
+			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // a range has no checksum
 		})
 	}
 	if p.etag == "" {
@@ -100,7 +102,7 @@ func (p *pin) before(as func(any) bool) error {
 	return nil
 }
 
-// tagOf returns the ETag that came with a body; empty where none did.
+// tagOf returns the version of the object that a body is of, empty if the answer does not say.
 func tagOf(r *blob.Reader) string {
 	var amazon s3.GetObjectOutput
 	var azure azblob.DownloadStreamResponse
@@ -119,7 +121,8 @@ func tagOf(r *blob.Reader) string {
 	return fileTag(r)
 }
 
-// listedTag returns the ETag of an object in a listing, as a body has it; empty where there is none.
+// listedTag returns the version of an object in a listing, in the form that a body has; empty if
+// there is none.
 func listedTag(o *blob.ListObject) string {
 	var amazon types.Object
 	var azure container.BlobItem
@@ -140,8 +143,8 @@ func listedTag(o *blob.ListObject) string {
 	return ""
 }
 
-// beginOf returns the place of a body's first byte in the object, where the answer has it. An answer without a range
-// is the whole object.
+// beginOf returns the offset in the object of a body's first byte, if the answer says. An answer
+// without a range has the whole object, so it begins at 0.
 func beginOf(r *blob.Reader) (begin int64, known bool) {
 	var amazon s3.GetObjectOutput
 	var azure azblob.DownloadStreamResponse
@@ -157,7 +160,8 @@ func beginOf(r *blob.Reader) (begin int64, known bool) {
 	return 0, false
 }
 
-// rangeBegin reads a Content-Range, such as "bytes 100-199/1000".
+// rangeBegin parses the start of a Content-Range such as "bytes 100-199/1000"; -1 if it cannot be
+// parsed.
 func rangeBegin(header *string) int64 {
 	var begin int64
 	if header == nil {
@@ -169,15 +173,17 @@ func rangeBegin(header *string) int64 {
 	return begin
 }
 
-// fileTag is the ETag that fileblob computes from a file's time and size.
+// fileTag returns the ETag that fileblob computes from a file's time and size.
 func fileTag(r *blob.Reader) string { return versionTag(r.ModTime(), r.Size()) }
 
+// versionTag has the form of fileblob's ETag.
 func versionTag(t time.Time, size int64) string { return fmt.Sprintf("\"%x-%x\"", t.UnixNano(), size) }
 
-// generationTag names a version of an object of Google's: reads take the number of a version
+// generationTag names a version of an object of Google's, which is a number: reads take this number
 // and no ETag.
 func generationTag(n int64) string { return fmt.Sprintf("generation %d", n) }
 
+// generationOf returns the number in a generationTag.
 func generationOf(tag string) (n int64, ok bool) {
 	_, err := fmt.Sscanf(tag, "generation %d", &n)
 	return n, err == nil

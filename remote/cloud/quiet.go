@@ -11,9 +11,10 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// quietCredentials returns an option of clients of S3 that keeps the SDK's log lines from the user's terminal: the
-// errors say the same. The credentials of an instance log on their own, so they are looked up again without a log;
-// those that the URL chooses by role or anonymous stay.
+// quietCredentials returns an option of clients of S3 that keeps the SDK's log lines off the
+// terminal: errors say the same. The credentials of a cloud instance write to a log of their own,
+// so they are looked up again without one. Credentials that the URL chooses, by role or anonymous,
+// stay.
 func quietCredentials(ctx context.Context, q url.Values) (func(*s3.Options), error) {
 	if q.Get("role") != "" || q.Get("anonymous") != "" {
 		return func(o *s3.Options) { o.Logger = logging.Nop{} }, nil
@@ -22,7 +23,7 @@ func quietCredentials(ctx context.Context, q url.Values) (func(*s3.Options), err
 	if profile := q.Get("profile"); profile != "" {
 		options = append(options, config.WithSharedConfigProfile(profile))
 	}
-	if region := q.Get("region"); region != "" { // STS, which some credentials come from, is asked there
+	if region := q.Get("region"); region != "" { // STS, which issues some credentials, is asked in this region
 		options = append(options, config.WithRegion(region))
 	}
 	c, err := config.LoadDefaultConfig(ctx, options...)

@@ -17,7 +17,8 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// used says as whom, and where, a store was asked that refuses: the names of settings and never their secrets.
+// used says with which credentials and where a store was asked that refuses: names of settings,
+// never secrets.
 func (b *bucket) used(kind error) string {
 	if !slices.Contains([]error{remote.ErrPermission, remote.ErrNoBucket, remote.ErrInvalid}, kind) {
 		return ""
@@ -37,8 +38,8 @@ func (b *bucket) used(kind error) string {
 	return ""
 }
 
-// usedByS3 says with which region, endpoint and credentials a request was made. The SDK finds them in a dozen places,
-// and a refusal without them leaves users guessing.
+// usedByS3 says with which region, endpoint and credentials a request was made. The SDK finds them
+// in a dozen places, and a refusal without them leaves users guessing.
 func usedByS3(o s3.Options) string {
 	said := []string{"region: " + cmp.Or(o.Region, "none")}
 	if e := aws.ToString(o.BaseEndpoint); e != "" {
@@ -47,7 +48,7 @@ func usedByS3(o s3.Options) string {
 	if _, anonymous := o.Credentials.(aws.AnonymousCredentials); o.Credentials == nil || anonymous {
 		return " (" + strings.Join(append(said, "credentials: none"), "; ") + ")"
 	}
-	// they are known, unless it is the credentials that are missing
+	// The SDK has cached the credentials, unless they are what is missing.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if c, err := o.Credentials.Retrieve(ctx); err == nil && c.Source != "" {
@@ -60,7 +61,7 @@ func usedByS3(o s3.Options) string {
 	return " (" + strings.Join(said, "; ") + ")"
 }
 
-// set returns the first variable that is set, or what is used without.
+// set returns the first of some environment variables that is set, or what is used without them.
 func set(without string, names ...string) string {
 	for _, name := range names {
 		if os.Getenv(name) != "" {

@@ -19,9 +19,10 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
+// pathOf returns the path of a key.
 func pathOf(key string) string { return "/" + key }
 
-// Stat asks the namenode.
+// Stat asks the namenode. A folder is no object.
 func (b *bucket) Stat(ctx context.Context, key string) (_ remote.Object, err error) {
 	defer b.explain(ctx, "stat", key, &err)
 	c, err := b.connect()
@@ -38,7 +39,8 @@ func (b *bucket) Stat(ctx context.Context, key string) (_ remote.Object, err err
 	return objectOf(key, info), nil
 }
 
-// objectOf describes a file. A rewritten file has another number and time.
+// objectOf describes a file. A file that is written again gets another id and time, so these are
+// its version.
 func objectOf(key string, info os.FileInfo) remote.Object {
 	o := remote.Object{Key: key, Size: info.Size(), Modified: info.ModTime()}
 	if status, ok := info.Sys().(*hdfs.FileStatus); ok {
@@ -47,7 +49,7 @@ func objectOf(key string, info os.FileInfo) remote.Object {
 	return o
 }
 
-// ReadRange asks the namenode where a file is; the body asks the datanodes.
+// ReadRange asks the namenode where the blocks of a file are; reading the body asks the datanodes.
 func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag string) (_ remote.Body, err error) {
 	defer b.explain(ctx, "read", key, &err)
 	c, err := b.connect()
@@ -76,7 +78,7 @@ func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag s
 	return remote.Body{ReadCloser: &body{ctx: ctx, bucket: b, key: key, file: f, left: n}, Object: o}, nil
 }
 
-// body is a part of a file.
+// body is a part of a file: the next `left` bytes.
 type body struct {
 	ctx    context.Context
 	bucket *bucket
@@ -85,7 +87,8 @@ type body struct {
 	left   int64
 }
 
-// Read returns what comes from a datanode, or from another one. It may take stallTime after the end of the context.
+// Read reads from a datanode; if that fails, the library tries another. After the end of the
+// context, Read may still take stallTime, as the library knows no contexts.
 func (r *body) Read(p []byte) (n int, err error) {
 	if r.left <= 0 {
 		return 0, io.EOF
@@ -104,7 +107,8 @@ func (r *body) Read(p []byte) (n int, err error) {
 
 func (r *body) Close() error { return r.file.Close() }
 
-// ListPage lists a folder, or all below it, in one page.
+// ListPage lists a folder, or everything below it, as one page. Files that are being written are
+// left out.
 func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, _ []byte) (_ remote.Page, err error) {
 	defer b.explain(ctx, "list", prefix, &err)
 	c, err := b.connect()
@@ -145,7 +149,7 @@ func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, _ []byt
 	return page, ctx.Err()
 }
 
-// readFolder returns what is in a folder; nothing if it is none.
+// readFolder returns the entries of a folder; none if it does not exist or is a file.
 func readFolder(c *hdfs.Client, folder string) ([]os.FileInfo, error) {
 	f, err := c.Open(path.Clean(folder))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +169,7 @@ func readFolder(c *hdfs.Client, folder string) ([]os.FileInfo, error) {
 	return list, err
 }
 
-// Copy reads and writes: the file system has no copies of its own.
+// Copy reads and writes the content: HDFS has no copies of its own.
 func (b *bucket) Copy(ctx context.Context, from, to string) error {
 	r, err := b.ReadRange(ctx, from, 0, -1, "")
 	if err != nil {
@@ -183,7 +187,8 @@ func (b *bucket) Copy(ctx context.Context, from, to string) error {
 	return w.Commit()
 }
 
-// Delete removes a file, and folders that are empty then, as a bucket has none of these: two at most.
+// Delete removes a file, and up to two folders above it that are empty then: in a bucket, folders
+// exist only as parts of keys.
 func (b *bucket) Delete(ctx context.Context, key string) (err error) {
 	defer b.explain(ctx, "delete", key, &err)
 	c, err := b.connect()
@@ -202,7 +207,7 @@ func (b *bucket) Delete(ctx context.Context, key string) (err error) {
 	}
 	for folder, n := path.Dir(pathOf(key)), 0; n < 2 && folder != "/"; folder, n = path.Dir(folder), n+1 {
 		if c.Remove(folder) != nil {
-			break // it has something in it
+			break // the folder is not empty
 		}
 	}
 	return nil

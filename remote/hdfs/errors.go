@@ -16,10 +16,11 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
+// object returns the name of an object for errors.
 func (b *bucket) object(key string) string { return remote.NameOf(b, key) }
 
-// explain makes an error one of package remote, and also a panic of the library: it takes for granted that an answer
-// has all its parts.
+// explain is deferred: it turns an error, or a panic of the library, into an error of package
+// remote. The library takes for granted that an answer has all its parts.
 func (b *bucket) explain(ctx context.Context, op, key string, err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the answer is not one of HDFS: %v", p)
@@ -34,7 +35,7 @@ func (b *bucket) explain(ctx context.Context, op, key string, err *error) {
 	}
 }
 
-// exceptions are Java's for what stays as it is.
+// exceptions has the sentinels of Java's exceptions that a retry does not change.
 var exceptions = map[string]error{
 	"AccessControlException": remote.ErrPermission, "InvalidToken": remote.ErrPermission,
 	"NSQuotaExceededException": remote.ErrInvalid, "DSQuotaExceededException": remote.ErrInvalid,
@@ -43,7 +44,7 @@ var exceptions = map[string]error{
 	"SnapshotAccessControlException": remote.ErrPermission,
 }
 
-// kindOf returns the sentinel of an error; nil is for what may pass.
+// kindOf returns the sentinel of an error; nil means that the fault may pass.
 func kindOf(err error) error {
 	for like, kind := range map[error]error{
 		fs.ErrNotExist: remote.ErrNotFound, fs.ErrPermission: remote.ErrPermission, fs.ErrExist: remote.ErrExists,
@@ -60,12 +61,12 @@ func kindOf(err error) error {
 	return nil
 }
 
-// cause says what the namenode said, and as whom it was asked.
+// cause returns what the namenode said, with the user and the namenode that were asked.
 func (b *bucket) cause(err error) error {
 	text := err.Error()
 	var java hdfs.Error
 	if errors.As(err, &java) && java.Message() != "" {
-		text, _, _ = strings.Cut(java.Message(), "\n") // a trace follows
+		text, _, _ = strings.Cut(java.Message(), "\n") // a stack trace follows
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) && java == nil {

@@ -25,9 +25,10 @@ import (
 type bucket struct {
 	name    string
 	options hdfs.ClientOptions
-	dialed  atomic.Pointer[error] // that no namenode could be reached, the last time
+	dialed  atomic.Pointer[error] // the result of the last attempt to connect to a namenode
 	writes  failures
 
+	// mu guards client, which is nil before the first request, and defaults.
 	mu       sync.Mutex
 	client   *hdfs.Client
 	defaults hdfs.ServerDefaults
@@ -46,7 +47,7 @@ func Open(u *remote.URL) (remote.Bucket, error) {
 	return b, nil
 }
 
-// configure finds out whom to ask, and as whom.
+// configure finds out which namenodes to ask, and as which user.
 func (b *bucket) configure(u *remote.URL, conf hadoopconf.HadoopConf) error {
 	if len(u.Query) > 0 {
 		return errors.New("hdfs:// takes no options; the configuration is in HADOOP_CONF_DIR")
@@ -77,7 +78,8 @@ func (b *bucket) configure(u *remote.URL, conf hadoopconf.HadoopConf) error {
 	return nil
 }
 
-// namenodes returns the addresses of a cluster: those that the configuration has for its name, or the host.
+// namenodes returns the addresses of a cluster: the ones that the configuration has for its name,
+// otherwise the host.
 func namenodes(conf hadoopconf.HadoopConf, host string) (list []string) {
 	for key, value := range conf {
 		if strings.HasPrefix(key, "dfs.namenode.rpc-address."+host+".") || key == "dfs.namenode.rpc-address."+host {
@@ -94,7 +96,7 @@ func namenodes(conf hadoopconf.HadoopConf, host string) (list []string) {
 	return []string{host}
 }
 
-// connect returns the client, which is made by the first request.
+// connect returns the client, which the first request makes.
 func (b *bucket) connect() (*hdfs.Client, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,7 +117,7 @@ func (b *bucket) connect() (*hdfs.Client, error) {
 // String returns scheme and cluster.
 func (b *bucket) String() string { return b.name }
 
-// Close lets go of connections.
+// Close closes the connections.
 func (b *bucket) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,18 +127,21 @@ func (b *bucket) Close() error {
 	return b.client.Close()
 }
 
+// Limits of time, since the library has none.
 const (
 	dialTime  = 5 * time.Second
-	idleTime  = time.Minute      // of a connection, without a byte when some are due
+	idleTime  = time.Minute      // of a connection, without a byte although one is expected
 	stallTime = 10 * time.Second // of a read
 )
 
-// conn is a connection that ends where no byte comes for some time: the library waits for ever.
+// conn is a connection that fails if no byte arrives within idleTime: the library would wait for
+// ever.
 type conn struct {
 	net.Conn
-	bounded atomic.Bool // by a deadline of the library's
+	bounded atomic.Bool // the library has set a deadline
 }
 
+// dial connects within dialTime.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, network, address)
 	if err != nil {
@@ -145,6 +150,7 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return &conn{Conn: c}, nil
 }
 
+// SetDeadline sets the library's deadline, which then counts in place of idleTime.
 func (c *conn) SetDeadline(t time.Time) error {
 	c.bounded.Store(!t.IsZero())
 	return c.Conn.SetDeadline(t)
@@ -158,8 +164,9 @@ func (c *conn) Write(p []byte) (int, error) {
 	return c.within(p, c.Conn.SetWriteDeadline, c.Conn.Write)
 }
 
-// within sets a deadline for one read or write, unless the library set one itself. After a timeout the connection is
-// closed: the late answer would be taken for the answer to the next request.
+// within sets a deadline for one read or write, unless the library has set one. After a timeout the
+// connection is closed: an answer that comes late would be taken for the answer to the next
+// request.
 func (c *conn) within(p []byte, limit func(time.Time) error, do func([]byte) (int, error)) (int, error) {
 	if !c.bounded.Load() {
 		if err := limit(time.Now().Add(idleTime)); err != nil {

@@ -18,17 +18,20 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// failures counts writes that failed one after the other, as a datanode has ended that the namenode takes for alive.
+// failures counts writes that failed one after the other, which happens if a datanode has ended and
+// the namenode still takes it for alive.
 type failures struct {
 	mu     sync.Mutex
 	inARow int
 	last   time.Time
 }
 
-// memory is how long a failure counts: the namenode notices that a datanode has ended after 10 minutes.
+// memory is how long a failure counts. After about 10 minutes, the namenode notices that a datanode
+// has ended.
 const memory = 10 * time.Minute
 
-// replicas returns how many replicas the next file has: as many as usual, or fewer where files with those failed.
+// replicas returns the number of replicas for the next file: the usual number, or fewer after two
+// failures or more.
 func (f *failures) replicas(usual int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,11 +53,12 @@ func (f *failures) note() time.Duration {
 // temporary is the suffix of files that are being written.
 const temporary = ".penstock-writing"
 
+// isTemporary reports whether a name is of a file that is being written.
 func isTemporary(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporary)
 }
 
-// writer writes a file under another name.
+// writer writes a file under a temporary name.
 type writer struct {
 	ctx     context.Context
 	bucket  *bucket
@@ -62,13 +66,14 @@ type writer struct {
 	opts    remote.WriteOptions
 	client  *hdfs.Client
 	file    *hdfs.FileWriter
-	path    string // temporary
+	path    string // of the temporary file
 	written int64
-	few     string // why there are fewer replicas than usual
+	few     string // for errors: that there are fewer replicas than usual
 	closed  bool
 }
 
-// NewWriter makes the folders of a file, and a file of another name.
+// NewWriter makes the folders of a file, and the temporary file in the same folder, so that Commit
+// can rename it.
 func (b *bucket) NewWriter(ctx context.Context, key string, opts remote.WriteOptions) (_ remote.Writer, err error) {
 	defer b.explain(ctx, "write", key, &err)
 	c, err := b.connect()
@@ -107,7 +112,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 	return n, w.failed(err)
 }
 
-// failed counts an error of a datanode.
+// failed counts an error that may come from a datanode, and adds the pause before the next attempt.
 func (w *writer) failed(err error) error {
 	if err == nil || kindOf(err) != nil {
 		return err
@@ -117,7 +122,8 @@ func (w *writer) failed(err error) error {
 	return e
 }
 
-// Commit waits until the file is complete, and gives it its name. That there is one already is found out just before.
+// Commit completes the file and renames it. The library's rename replaces an existing file, so
+// IfNotExist looks just before: two writers at the same moment may both succeed.
 func (w *writer) Commit() (err error) {
 	if w.closed {
 		return remote.NewError("write", w.bucket.object(w.key), remote.ErrInvalid, errors.New("the writer is closed"))
@@ -138,7 +144,8 @@ func (w *writer) Commit() (err error) {
 	return nil
 }
 
-// complete closes the file. The namenode may have to wait for the datanodes.
+// complete closes the file, and waits until the datanodes have reported its last block to the
+// namenode.
 func (w *writer) complete() error {
 	for pause := 10 * time.Millisecond; ; pause *= 2 {
 		err := w.file.Close()
@@ -153,13 +160,13 @@ func (w *writer) complete() error {
 	}
 }
 
-// Close removes a file that was not committed.
+// Close removes the temporary file, unless it was committed.
 func (w *writer) Close() (err error) {
 	if w.closed {
 		return nil
 	}
 	w.closed = true
-	defer func() { _ = recover() }() // of a stream that has failed
-	_ = w.client.Remove(w.path)      // its lease ends with it
+	defer func() { _ = recover() }() // the library may panic at a stream that has failed
+	_ = w.client.Remove(w.path)      // ends the lease, too
 	return nil
 }

@@ -18,7 +18,7 @@ type contents struct {
 	file   *meta.File
 	plain  []part            // large arrays that can be mapped; tidy
 	packed []part            // chunks of large arrays, and pieces of large arrays that cannot be mapped; tidy
-	chunks map[string][]part // the same by path of the array, in the order of the array
+	chunks map[string][]part // the parts in packed by path of the array, in the order of the array
 	known  []part            // other parts that something in the file refers to; tidy
 }
 
@@ -26,8 +26,9 @@ type contents struct {
 // than metadataPiece bytes.
 const smallParts = 64
 
-// contents sorts all arrays of an HDF5 file into those kinds. Overlapping arrays are refused: a block that is fetched
-// and checked for one of them would overwrite bytes of the other.
+// contents reads the metadata of an HDF5 file and decides for each array how it is fetched.
+// Overlapping arrays are refused: a block that is fetched and checked for one array would overwrite
+// bytes of the other.
 func (op *opener) contents(r io.ReaderAt, size int64) (*contents, error) {
 	file, err := meta.Open(r, size)
 	if errors.Is(err, meta.ErrNotHDF5) {
@@ -114,6 +115,7 @@ func (c *contents) addChunks(data *meta.Dataset, payload, wanted bool) error {
 	return nil
 }
 
+// pack adds an array that is fetched in parts of the file, in the order of the array.
 func (c *contents) pack(path string, list []part) {
 	c.chunks[path] = list
 	c.packed = append(c.packed, list...)

@@ -17,21 +17,31 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Dataset is a dataset in a bucket: a Dataset of package mmapds whose records are fetched when they are needed, or
-// earlier. Its methods may be called from any goroutine.
+// Dataset is a dataset in a bucket: a Dataset of package mmapds whose records are fetched when they
+// are needed, or earlier if a loader names them. Any goroutine may call its methods.
 type Dataset struct {
 	*mmapds.Dataset
 	cache *cache
 	done  atomic.Bool
 }
 
-// cache is the mirror of a dataset and everything that fetches into it: the Pager of package mmapds.
+// cache is the mirror of a dataset and everything that fetches into it. It implements the Pager of
+// package mmapds. Each part has its own lock or none:
+//
+//	files     the files in the mirror's folder
+//	index     which blocks are there, and which of them are known to be right
+//	segments  which blocks must not be evicted, as somebody reads them
+//	evictor   the limit of all mirrors together
+//	engine    which blocks are fetched, and when
+//	fetcher   one fetch: request, check, store
+//	memory    blocks that found no room on disk
+//	overlay   which of these replace bytes of the files for readers
 type cache struct {
 	opts   Options
 	client *requests.Client
-	name   string        // the place of the dataset, for people
+	name   string        // the dataset's URL, for people
 	folder store.Folder  // lists the generations of the dataset
-	trip   time.Duration // the time until the store's first answers
+	trip   time.Duration // how long Open's first requests took, an estimate of the round trip
 
 	files    files
 	sums     checksums
@@ -59,7 +69,7 @@ func (d *cache) ReadGeneration(n int) (*store.Manifest, error) {
 	return d.folder.Manifest(strconv.Itoa(n))
 }
 
-// fetches is the context of all fetches, which ends with Close.
+// fetches has the context of all fetches, which Close ends.
 type fetches struct {
 	ctx    context.Context
 	cancel context.CancelFunc

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// punch frees the disk blocks of a part of a file. The part reads as zeros afterwards.
+// punch frees the disk space of a part of a file, which then reads as zeros. The length of the file
+// stays.
 func punch(f *os.File, off, n int64) error {
 	return fallocate(f, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
 }

@@ -11,17 +11,18 @@ import (
 	"time"
 )
 
-// engine fetches blocks: first the blocks that a goroutine waits for, then blocks that will be needed, in the order in
-// which they were requested.
+// engine decides which blocks are fetched, and when: first the blocks that a goroutine waits for,
+// then blocks that will be needed, in the order in which they were requested. Methods whose name
+// ends in Locked are called with mu held.
 type engine struct {
 	d *cache
 
 	mu      sync.Mutex
-	jobs    map[int64]*job // by block; from when it is asked for until it is present
-	now     []*job
-	later   []*job
-	sent    int // jobs in advance that have begun
-	allowed int // how many jobs in advance may have begun while other jobs run
+	jobs    map[int64]*job // by block, from the request until the block is present
+	now     []*job         // jobs that somebody waits for, in order
+	later   []*job         // jobs in advance, in order
+	sent    int            // jobs in advance that have been started
+	allowed int            // how many jobs in advance may have been started while other jobs run
 	running int
 	flying  int64 // bytes that running jobs will bring
 	limit   limiter
@@ -34,22 +35,22 @@ type engine struct {
 	mostLater int // limit of the queue later
 }
 
-// job is a run of blocks that is fetched in one request.
+// job is a run of adjacent blocks that is fetched in one request.
 type job struct {
 	blocks
-	state jobState // under the engine's mu
+	state jobState // guarded by the engine's mu
 	done  chan struct{}
 	err   error
 	held  map[int64][]byte // blocks for which the mirror has no room
 }
 
-// jobState is how far a job is. It only grows.
+// jobState is the progress of a job, which never goes back.
 type jobState int
 
 const (
 	jobAhead  jobState = iota // requested in advance, in the queue later
 	jobUrgent                 // somebody waits for it: in now, and maybe in later, where it is passed over
-	jobTaken                  // off the queues: under way, done, failed, or part of another job
+	jobTaken                  // in no queue any more: under way, done, failed, or merged into another job
 )
 
 // flyingBytes limits the memory of requests under way. urgentBytes of awaited blocks may be under way whatever the
@@ -71,6 +72,7 @@ const leading = 4
 // unlimited is more than the number of requests ever is.
 const unlimited = math.MaxInt
 
+// init prepares the engine of a cache.
 func (e *engine) init(d *cache) {
 	e.d = d
 	e.jobs = make(map[int64]*job)
@@ -171,7 +173,7 @@ func (e *engine) absentLocked(x *extent, from, to int64) bool {
 	return true
 }
 
-// crowded says what to do while the queue of requests in advance is full.
+// crowded says what ahead does while the queue of requests in advance is full.
 type crowded int
 
 const (
@@ -207,6 +209,7 @@ func (e *engine) ahead(ctx context.Context, ranges []blocks, when crowded) {
 	e.pumpLocked()
 }
 
+// wake makes ahead look at its context again.
 func (e *engine) wake() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -266,7 +269,7 @@ func (e *engine) absorbLocked(j *job, block, low, high int64) bool {
 	return true
 }
 
-// addLocked makes a job.
+// addLocked makes a job and puts it into its queue.
 func (e *engine) addLocked(x *extent, from, to int64, state jobState) *job {
 	j := &job{blocks: blocks{x, from, to}, state: state, done: make(chan struct{})}
 	for b := from; b < to; b++ {
@@ -373,8 +376,10 @@ func (e *engine) finishLocked(j *job, err error) {
 	close(j.done)
 }
 
+// errClosed is the error of reads after Close, and of jobs that Close ends.
 var errClosed = errors.New("mirror: the dataset is closed")
 
+// closed reports whether Close was called.
 func (d *cache) closed() bool { return d.fetches.ctx.Err() != nil }
 
 // stop ends all queued jobs with an error. Jobs under way go on.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// use is the right to read blocks: until Release they stay in the mirror. It also holds the blocks for which the mirror
-// has no room.
+// use is the right of a reader to blocks: until Release they are not evicted from the mirror. It
+// also holds the blocks that found no room in the mirror.
 type use struct {
 	d      *cache
 	ranges []blocks
@@ -24,7 +24,8 @@ func (u *use) Release() {
 	u.d.segments.disclaim(u.ranges)
 }
 
-// Again implements mmapds.Held.
+// Again implements mmapds.Held: err says that a chunk could not be decoded. The block with the
+// chunk is fetched again, up to three times in all, and then err is returned.
 func (u *use) Again(ctx context.Context, err error) error {
 	block, ok := u.d.index.wrongBlock(err)
 	if u.came == nil {
@@ -38,7 +39,7 @@ func (u *use) Again(ctx context.Context, err error) error {
 	if err != nil {
 		return err
 	}
-	u.Release() // the blocks that again holds stay
+	u.Release() // blocks that `again` holds stay
 	u.held = again.held
 	return nil
 }

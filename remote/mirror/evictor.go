@@ -31,8 +31,10 @@ type evictor struct {
 	evicted  *atomic.Int64
 }
 
+// errNoRoom says that the limit is reached and everything in the cache is in use.
 var errNoRoom = errors.New("all that CacheBytes allows is in use")
 
+// mirrorName matches the folder of a mirror, see folderName.
 var mirrorName = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // newEvictor returns the evictor of one mirror, which shares the folder of the cache with all others. Without a limit,
@@ -63,6 +65,7 @@ func (k *evictor) look() {
 	k.looking = k.looked.Sub(began)
 }
 
+// mirrors returns the folders of all mirrors in the cache.
 func (k *evictor) mirrors() (names []string) {
 	list, err := os.ReadDir(k.dir)
 	if err != nil {
@@ -76,6 +79,7 @@ func (k *evictor) mirrors() (names []string) {
 	return names
 }
 
+// folderBytes returns the disk space of all files in a folder.
 func folderBytes(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error { // an unreadable folder counts as empty
 		if err != nil || e.IsDir() {
@@ -174,7 +178,7 @@ func removeIdle(dir string) int64 {
 	return n
 }
 
-// pages returns the bytes of all pages that a part of a file touches.
+// pages returns the bytes of all pages that a part of a file touches: a disk stores whole pages.
 func pages(off, n int64) int64 {
 	page := int64(os.Getpagesize())
 	return (off+n+page-1)/page*page - off/page*page

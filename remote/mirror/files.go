@@ -17,7 +17,8 @@ import (
 // stateName is the file of a mirror that holds its state.
 const stateName = "state"
 
-// Owns reports whether a file in a mirror's folder, by its name, belongs to the mirror and not to the dataset.
+// Owns reports whether a file name in a mirror's folder belongs to the mirror and not to the
+// dataset. Verification of a mirror as a local dataset ignores these files.
 func Owns(name string) bool { return name == stateName || name == metadataName || name == arrivedName }
 
 // files are the files of a mirror, in its folder.

@@ -18,16 +18,18 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// opener makes a mirror of the dataset under a key of a bucket.
+// opener makes a mirror of the dataset under a key of a bucket. It exists during Open only.
 type opener struct{ cache *cache }
 
-// plan says how a dataset becomes a mirror.
+// plan says how a dataset becomes a mirror. prepare makes the files, lays out the grid, and returns
+// the dataset with all of its fields.
 type plan struct {
-	folder  string // folder of the mirror, in the cache
+	folder  string // name of the mirror's folder in the cache
 	file    string // file in that folder that is opened; empty means the folder itself
 	prepare func(ctx context.Context) (*store.Dataset, error)
 }
 
+// path returns what is opened, in the mirror's folder dir.
 func (p *plan) path(dir string) string { return filepath.Join(dir, p.file) }
 
 // maxManifest limits the memory that a hostile manifest can take. Package store has the same limit.

@@ -24,43 +24,46 @@ const (
 	maxSegments  = 1 << 24
 )
 
-// grid divides the files of a dataset into blocks. A block is covered by one checksum, is fetched as a whole, and has a
-// bit in the state. Blocks are numbered over all extents.
+// grid divides the files of a dataset into blocks. A block is covered by one checksum, is fetched
+// as a whole, and has one bit in the state. Blocks are numbered over all extents. A grid does not
+// change after Open.
 type grid struct {
 	extents []*extent
 	files   map[string][]*extent // the extents of a file, by its path
-	// The chunks of all packed columns; nil if there are none, or if they came with the metadata.
+	// packed has the chunks of all packed columns; nil if there are none, or if they came with the
+	// metadata.
 	packed   *extent
 	blocks   int64
 	segments int64
 	bytes    int64 // of all blocks
-	unit     int64 // bytes of a segment, about
+	unit     int64 // about the bytes of a segment
 }
 
-// extent is a run of rows in one file of the mirror.
+// extent is consecutive rows in one file of the mirror or, with places, the chunks of an HDF5 file.
 type extent struct {
 	layout.Extent
-	name     string // of the file in the mirror, for people
-	object   string // the key of what it is a copy of
+	name     string // of the file in the mirror
+	object   string // key of the object of which the file is a copy
 	size     int64  // bytes of a row
-	per      int64  // rows of a block
-	count    int64  // blocks
-	places   []part // of blocks that follow no rule, by offset: of the Extent there is a Path only then
+	per      int64  // rows in a block
+	count    int64  // number of blocks
+	places   []part // where each block is, if no rule says; then only Path of the Extent is set
 	bytes    int64  // of all blocks
 	base     int64  // number of its first block
 	segment  int64  // number of its first segment
-	perSeg   int64  // blocks of a segment
+	perSeg   int64  // blocks in a segment
 	segments int64
 
-	metadata bool // fetched when the file was opened, and never taken out
-	wanted   bool // by the fields and the split that are open
+	metadata bool // fetched by Open, and never evicted
+	wanted   bool // belongs to the opened fields and split
 
-	sums    atomic.Pointer[layout.Checksums] // of its blocks; nil until they are here
-	loading chan struct{}                    // has room for the goroutine that fetches them
-	right   layout.BlockSet                  // blocks that this process knows to be right
+	sums    atomic.Pointer[layout.Checksums] // checksums of the blocks; nil until they are loaded
+	loading chan struct{}                    // a lock for loading sums, which can be waited for with a context
+	right   layout.BlockSet                  // blocks that this process has found right
 }
 
-// newGrid lays out the blocks of a dataset's columns. Extents of no rows have none.
+// newGrid lays out the blocks of a dataset's columns. key returns the name in the mirror and the
+// object of a file.
 func newGrid(d *store.Dataset, key func(path string) (name, object string)) (*grid, error) {
 	g := &grid{files: make(map[string][]*extent), unit: max(segmentBytes, d.Bytes()/maxSegments)}
 	for _, meta := range layout.Of(d).Columns {
@@ -78,6 +81,7 @@ func newGrid(d *store.Dataset, key func(path string) (name, object string)) (*gr
 	return g, nil
 }
 
+// add adds an extent with rows of that many bytes.
 func (g *grid) add(e layout.Extent, row int64) (*extent, error) {
 	x := &extent{Extent: e, size: row, per: layout.BlockRecords(int(row)), bytes: e.Count * row}
 	x.count = layout.Blocks(e.Count, int(row))
@@ -100,7 +104,7 @@ func (g *grid) number(x *extent) error {
 	return nil
 }
 
-// span returns where blocks [from, to) are in the file, with what lies between them.
+// span returns the offset and length in the file of blocks [from, to), with the gaps between them.
 func (x *extent) span(from, to int64) (off, n int64) {
 	if x.places != nil {
 		return x.places[from].off, x.places[to-1].end() - x.places[from].off
@@ -112,7 +116,7 @@ func (x *extent) span(from, to int64) (off, n int64) {
 // segmentOf returns the segment of a block of the extent.
 func (x *extent) segmentOf(block int64) int64 { return x.segment + block/x.perSeg }
 
-// want records that the extents of columns will be read.
+// want marks the extents of columns that will be read.
 func (g *grid) want(columns []layout.Column) {
 	for _, c := range columns {
 		if c.Packed {
@@ -127,8 +131,8 @@ func (g *grid) want(columns []layout.Column) {
 	}
 }
 
-// blocksOf appends the blocks that bytes of a file lie in. Bytes of no block came when the file was
-// opened.
+// blocksOf appends the blocks that have bytes [off, off+n) of a file. Bytes in no block were
+// fetched by Open.
 func (g *grid) blocksOf(list []blocks, path string, off, n int64) []blocks {
 	for _, x := range g.files[path] {
 		if x.places != nil {
@@ -148,7 +152,7 @@ func (g *grid) blocksOf(list []blocks, path string, off, n int64) []blocks {
 	return list
 }
 
-// blocksIn returns the blocks that ranges lie in.
+// blocksIn returns the blocks that have bytes of some ranges.
 func (g *grid) blocksIn(ranges []mmapds.Range) (list []blocks) {
 	for _, r := range ranges {
 		list = g.blocksOf(list, r.Path, r.Offset, r.Bytes)
@@ -156,7 +160,7 @@ func (g *grid) blocksIn(ranges []mmapds.Range) (list []blocks) {
 	return list
 }
 
-// blocks are some of an extent: [from, to).
+// blocks are blocks [from, to) of an extent, numbered within the extent.
 type blocks struct {
 	x        *extent
 	from, to int64

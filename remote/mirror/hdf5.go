@@ -10,7 +10,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// planHDF5 looks whether an object is an HDF5 file.
+// planHDF5 returns the plan for an object that may be an HDF5 file, which prepare finds out. The
+// folder's name has the ETag: an object that was replaced gets another mirror.
 func (op *opener) planHDF5(ctx context.Context, key string) (*plan, error) {
 	o, err := op.cache.client.Stat(ctx, key)
 	if err != nil {
@@ -22,8 +23,8 @@ func (op *opener) planHDF5(ctx context.Context, key string) (*plan, error) {
 	return p, nil
 }
 
-// prepareHDF5 makes the file of the mirror and fetches its metadata: all but the payload
-// of a large array.
+// prepareHDF5 makes the mirror's file and fetches its metadata, which is everything but the payload
+// of large arrays.
 func (op *opener) prepareHDF5(ctx context.Context, o remote.Object) (*store.Dataset, error) {
 	op.cache.fetcher.version.etag = o.ETag
 	c, err := op.bookkeeping(ctx, o)
@@ -55,8 +56,8 @@ func (op *opener) prepareHDF5(ctx context.Context, o remote.Object) (*store.Data
 	return whole, op.cache.sums.makeArrived(op.cache.index.grid)
 }
 
-// addPacked makes one extent of the chunks of all columns that are packed: so what lies side by
-// side in the file comes in one request, whichever of them it is of.
+// addPacked makes one extent of the chunks of all packed columns: chunks that are adjacent in the
+// file then come in one request, whichever column they belong to.
 func (g *grid) addPacked(d *store.Dataset, chunks map[string][]part, key string) (err error) {
 	var all []part
 	for _, c := range layout.Of(d).Columns {
@@ -76,7 +77,8 @@ func (g *grid) addPacked(d *store.Dataset, chunks map[string][]part, key string)
 	return g.number(x)
 }
 
-// Distrust implements mmapds.Pager: a chunk that was wrong is fetched again when it is needed.
+// Distrust implements mmapds.Pager: the chunk that err is about is fetched again when it is next
+// needed.
 func (d *cache) Distrust(err error) bool {
 	block, ok := d.index.wrongBlock(err)
 	if ok {
@@ -85,8 +87,8 @@ func (d *cache) Distrust(err error) bool {
 	return ok
 }
 
-// distrust takes a packed block out of the mirror. It may have changed on its way or on
-// disk: its checksum is of the bytes that arrived.
+// distrust removes a packed block from the mirror. It may have been damaged on the way: its
+// checksum is of the bytes that arrived, and vouches only for the disk.
 func (d *cache) distrust(block int64) {
 	d.counts.wrong.Add(1)
 	d.memory.drop(d.index.grid.packed.base + block)

@@ -12,11 +12,11 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// maxMetadata is more than the file has for the objects that meta accepts.
+// maxMetadata bounds the file metadataName. Files that package meta accepts stay below it.
 const maxMetadata = 1 << 30
 
-// bookkeeping makes the file of a mirror, as long as the object, with all of it but the payloads,
-// and returns what these are.
+// bookkeeping makes the mirror's file, as long as the object, with everything but the payloads, and
+// returns how the payloads are fetched. No other process sets the mirror up meanwhile.
 func (op *opener) bookkeeping(ctx context.Context, o remote.Object) (c *contents, err error) {
 	err = op.cache.files.alone(func(lock locks) error {
 		c, err = op.keepBooks(ctx, o, lock)

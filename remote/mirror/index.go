@@ -11,22 +11,22 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// index knows which blocks of a dataset are in the mirror, and which of them this process knows to be
-// right. It has no lock: bits are changed atomically, in the state by all processes.
+// index knows which blocks of a dataset are in the mirror, and which of them this process has found
+// right. It has no lock: bits are changed atomically, the bits of the state by all processes.
 type index struct {
 	files *files
 	sums  *checksums
 	grid  *grid
 	state *state
-	fits  bool         // all blocks may be in the mirror at once
-	left  atomic.Int64 // wanted blocks that are not known to be right
-	whole atomic.Bool  // none is left, and none will be taken out
+	fits  bool         // all blocks may be in the mirror at once, so nothing is evicted
+	left  atomic.Int64 // wanted blocks that were not found right yet
+	whole atomic.Bool  // nothing is left, and nothing will be evicted: reads need no more checks
 
 	counts *counts
 }
 
-// open opens the state of a laid out grid. If it is in memory, blocks are held
-// there, too.
+// open opens the state of the grid, after which blocks can be looked up. If the disk has no room
+// for the state, the state is in memory, and all blocks are held in memory, too.
 func (n *index) open() (err error) {
 	n.state, err = openState(n.files.root, n.grid.blocks, n.grid.segments)
 	if n.state != nil && err != nil && isFull(err) {
@@ -35,7 +35,8 @@ func (n *index) open() (err error) {
 	return err
 }
 
-// settle finds out whether all fits; the mirror may take up to limit bytes.
+// settle decides whether all blocks fit into the mirror, with 5 % to spare, if it may take up to
+// limit bytes.
 func (n *index) settle(limit int64) {
 	n.fits = n.grid.bytes <= limit-limit/20 && n.state.me >= 0
 }
@@ -45,15 +46,16 @@ func (n *index) want(columns []layout.Column) {
 	n.grid.want(columns)
 	for _, x := range n.grid.extents {
 		if x.wanted {
-			x.right.Make(x.count) // what came before is looked at again
+			x.right.Make(x.count) // blocks that were found right before are counted again
 			n.left.Add(x.count)
 		}
 	}
 	n.whole.Store(n.fits && n.left.Load() == 0)
 }
 
-// there reports whether a block is in the mirror, and right. One that this process has not
-// seen yet is compared with its checksum; a wrong one is as good as none.
+// there reports whether a block is in the mirror and right. A block that this process has not seen
+// yet, which an earlier process may have left after a crash, is compared with its checksum; a wrong
+// block counts as absent.
 func (n *index) there(ctx context.Context, x *extent, block int64) (bool, error) {
 	if !n.state.has(x.base + block) {
 		return false, nil
@@ -80,14 +82,14 @@ func (n *index) there(ctx context.Context, x *extent, block int64) (bool, error)
 	return true, nil
 }
 
-// learn records that a block is correct.
+// learn records that a block was found right.
 func (n *index) learn(x *extent, block int64) {
 	if x.right.Add(block) && x.wanted && n.left.Add(-1) == 0 && n.fits {
 		n.whole.Store(true)
 	}
 }
 
-// unlearn records that a block is gone.
+// unlearn records that a block was evicted.
 func (n *index) unlearn(x *extent, block int64) {
 	if x.right.Remove(block) && x.wanted {
 		n.left.Add(1)
@@ -108,7 +110,7 @@ func (n *index) right(x *extent, block int64, want uint32) (bool, error) {
 	for size > 0 {
 		piece := (*buf)[:min(size, pieceBytes)]
 		if _, err := f.ReadAt(piece, off); err != nil {
-			return false, nil // it is shorter than it should be
+			return false, nil // the file is shorter than it should be
 		}
 		crc = kernel.CRC32C(crc, piece)
 		off, size = off+int64(len(piece)), size-int64(len(piece))
@@ -128,7 +130,8 @@ func (n *index) absent(ranges []blocks) (list []blocks) {
 	return list
 }
 
-// takeMetadata marks the blocks of small arrays that came with the metadata.
+// takeMetadata marks the blocks of small arrays as present, since they came with the metadata.
+// payloads are the arrays that did not.
 func (n *index) takeMetadata(payloads []part) {
 	for _, x := range n.grid.extents {
 		x.metadata = x.places == nil && !touches(part{x.Offset, x.Count * x.size}, payloads)
@@ -138,8 +141,8 @@ func (n *index) takeMetadata(payloads []part) {
 	}
 }
 
-// wrongBlock returns which of the packed blocks has a chunk that could not be read; ok is false
-// where an error is of something else.
+// wrongBlock returns the packed block with the chunk that could not be decoded, or false if err is
+// about something else.
 func (n *index) wrongBlock(err error) (block int64, ok bool) {
 	bad, is := errors.AsType[*chunk.Error](err)
 	if !is || !errors.Is(err, meta.ErrCorrupt) || n.grid.packed == nil {
@@ -150,7 +153,7 @@ func (n *index) wrongBlock(err error) (block int64, ok bool) {
 	return block, block < x.count && x.places[block].off <= bad.Offset
 }
 
-// forget takes a packed block out of the mirror, and reports whether it was known to be right.
+// forget removes a packed block, and reports whether it had been found right.
 func (n *index) forget(block int64) bool {
 	x := n.grid.packed
 	n.state.remove(x.base + block)
@@ -162,5 +165,5 @@ func (n *index) forget(block int64) bool {
 	return true
 }
 
-// pieceBytes is how much of a large block is handled at once.
+// pieceBytes is how much of a large block is in memory at a time.
 const pieceBytes = 8 << 20

@@ -2,18 +2,19 @@ package mirror
 
 import "time"
 
-// limiter finds out how many requests at a time fill the link: it tries more as long as that
-// brings more bytes a second, and goes back where the store complains.
+// limiter finds the number of concurrent requests that fill the link: it tries more while that
+// brings more bytes per second, and fewer when the store refuses requests. It has no lock; the
+// engine's mu guards it.
 type limiter struct {
 	now, most int
-	full      bool // it held something back since the window began
+	full      bool // the limit held a request back since the window began
 	began     time.Time
-	seen      int64   // bytes that had come when it began
-	last      float64 // bytes a second in the window before the last change
-	best      float64 // of all windows
+	seen      int64   // bytes that had arrived when the window began
+	last      float64 // bytes per second before the last change
+	best      float64 // the highest rate of any window
 }
 
-// The limiter's first limit, and the length of its observations.
+// The first limit, and the shortest time over which a rate is measured.
 const (
 	firstLimit   = 32
 	limiterLooks = 250 * time.Millisecond
@@ -21,8 +22,8 @@ const (
 
 func newLimiter(most int) limiter { return limiter{now: min(firstLimit, most), most: most} }
 
-// add takes a finished request into account; arrived is how many bytes have come so far, of all
-// requests.
+// add takes a finished request into account. arrived is the number of bytes that all requests have
+// brought so far.
 func (l *limiter) add(arrived int64, err error) {
 	l.note(time.Now(), arrived, err)
 }
@@ -37,7 +38,7 @@ func (l *limiter) note(at time.Time, arrived int64, err error) {
 		return
 	}
 	if l.began.IsZero() {
-		l.began, l.seen = at, arrived // what came before took a time that is not known
+		l.began, l.seen = at, arrived // the time in which earlier bytes came is unknown
 		return
 	}
 	took := at.Sub(l.began)
@@ -45,7 +46,7 @@ func (l *limiter) note(at time.Time, arrived int64, err error) {
 		return
 	}
 	rate := float64(arrived-l.seen) / took.Seconds()
-	if took < 4*limiterLooks { // else the link was idle in between
+	if took < 4*limiterLooks { // otherwise the link was idle in between
 		l.best = max(l.best, rate)
 		l.judge(rate)
 	}
@@ -65,6 +66,6 @@ func (l *limiter) judge(rate float64) {
 		l.now = max(4, l.now*3/4)
 		l.last = rate
 	default:
-		l.last *= 0.98 // what was true of the link need not stay so
+		l.last *= 0.98 // the link may get faster or slower, so old rates count less
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // LookaheadBytes returns how many bytes of coming records a loader should name in advance, beyond
-// what it reads: none once all are here.
+// what it reads; 0 once everything is here.
 func (d *Dataset) LookaheadBytes() int64 {
 	c := d.cache
 	switch {
@@ -22,9 +22,9 @@ func (d *Dataset) LookaheadBytes() int64 {
 	return max(16<<20, c.evictor.limit/4)
 }
 
-// Fetch queues records that will be needed, in that order, after those that were named before and
-// after all that somebody waits for. It returns when they are queued, so it waits for room in the
-// queue, or for the offsets of a ragged field.
+// Fetch queues records that will be needed, in their order, after records that were named before
+// and after everything that somebody waits for. It returns when the records are queued, so it may
+// wait for room in the queue, or for the offsets of a ragged field.
 func (d *Dataset) Fetch(ctx context.Context, name string, indices []int) error {
 	c := d.cache
 	if c.index.whole.Load() || c.allAsked() {
@@ -42,14 +42,14 @@ func (d *Dataset) Fetch(ctx context.Context, name string, indices []int) error {
 	return ctx.Err()
 }
 
-// allAsked reports whether all that is wanted is here or under way, and will stay, so that no
-// hint brings more.
+// allAsked reports whether every wanted block is here or under way and will stay, so that naming
+// records brings nothing.
 func (d *cache) allAsked() bool {
 	return d.index.fits && d.engine.unasked.Load() <= 0 && !d.memory.active()
 }
 
-// Fits returns an error if the cache has no room for all of the dataset, so that Fill refuses
-// it and records are fetched again in every epoch. It fetches nothing.
+// Fits returns an error if the cache has no room for the whole dataset: Fill then refuses it, and
+// records are fetched again in every epoch. Fits fetches nothing.
 func (d *Dataset) Fits() error {
 	c := d.cache
 	if c.index.fits {
@@ -61,11 +61,12 @@ func (d *Dataset) Fits() error {
 		math.Ceil(float64(c.index.grid.bytes)/19*20/1e5)/10)
 }
 
-// fillBytes is how much Fill waits for at a time, while it has the next as much fetched.
+// fillBytes is how many bytes Fill waits for at a time, while the next as many are under way.
 const fillBytes = 64 << 20
 
-// Fill fetches all that was not fetched, in the order of the files, and compares all with its
-// checksums, so that the dataset is Complete. One that has no room in the cache it refuses.
+// Fill fetches everything that is missing, in the order of the files, and compares all blocks with
+// their checksums, so that the dataset is Complete. It refuses a dataset that does not fit into the
+// cache.
 func (d *Dataset) Fill(ctx context.Context) error {
 	c := d.cache
 	if err := d.Fits(); err != nil {
@@ -78,7 +79,7 @@ func (d *Dataset) Fill(ctx context.Context) error {
 			steps = append(steps, blocks{x, from, min(x.count, from+per)})
 		}
 	}
-	if names := d.Files().SourceNames(); names != nil && c.opts.Fields == nil { // no loader reads them
+	if names := d.Files().SourceNames(); names != nil && c.opts.Fields == nil { // no loader reads these
 		for _, column := range layout.Of(names).Columns {
 			for _, e := range column.Extents {
 				steps = c.index.grid.blocksOf(steps, e.Path, e.Offset, e.Count*int64(column.Spec.RecordBytes()))

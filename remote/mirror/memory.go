@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// memory holds blocks that found no room on disk: the latest ones.
+// memory holds the latest blocks that found no room on disk, up to limit bytes.
 type memory struct {
 	limit int64
 	on    atomic.Bool
@@ -15,14 +15,15 @@ type memory struct {
 	mu    sync.Mutex
 	why   string
 	data  map[int64][]byte
-	order []int64 // as they came
+	order []int64 // block numbers, the oldest first
 	bytes int64
 }
 
 // active reports whether anything ever had to be held.
 func (m *memory) active() bool { return m.on.Load() }
 
-// put takes a block, for the reason that is said, and lets go of the oldest ones.
+// put adds a block, with the reason why it is not on disk, and drops the oldest blocks beyond the
+// limit.
 func (m *memory) put(block int64, data []byte, why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,6 +45,7 @@ func (m *memory) put(block int64, data []byte, why string) {
 	}
 }
 
+// get returns a block, nil if it is not held.
 func (m *memory) get(block int64) []byte {
 	if !m.active() {
 		return nil
@@ -53,7 +55,7 @@ func (m *memory) get(block int64) []byte {
 	return m.data[block]
 }
 
-// drop lets go of a block.
+// drop removes a block.
 func (m *memory) drop(block int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,18 +66,18 @@ func (m *memory) drop(block int64) {
 	}
 }
 
-// reason says why it is used; empty if it is not.
+// reason returns why blocks are held in memory, "" if none ever was.
 func (m *memory) reason() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.why
 }
 
-// buffers keep the memory of requests that have ended for others, by the power of two that it has
-// bytes: to grow it would copy what nobody needs, and take pages that were never touched.
+// buffers keeps the memory of finished requests for others, by the power of two of its size.
+// Growing a slice would copy bytes that nobody needs, and new memory costs page faults.
 var buffers [bits.UintSize]sync.Pool
 
-// borrow returns n bytes, more than none, that hold anything; giveBack takes them back.
+// borrow returns n > 0 bytes with arbitrary content. giveBack returns them to buffers.
 func borrow(n int64) *[]byte {
 	class := bits.Len64(uint64(n) - 1)
 	if b, ok := buffers[class].Get().(*[]byte); ok {
@@ -86,4 +88,5 @@ func borrow(n int64) *[]byte {
 	return &b
 }
 
+// giveBack returns memory of borrow. It must not be used afterwards.
 func giveBack(b *[]byte) { buffers[bits.Len(uint(cap(*b)-1))].Put(b) }

@@ -11,34 +11,36 @@ import (
 
 // Options configures Open. The zero value of every field is usable.
 type Options struct {
-	// Fields opens only these, in this order; nil means all. Others are not fetched.
+	// Fields opens only these fields, in this order, and fetches no others; nil means all.
 	Fields []string
 
-	// Split opens only the records of that split, numbered from 0; empty means all.
+	// Split opens only the records of this split, numbered from 0; empty means all.
 	Split string
 
-	// Deleted opens the records that were deleted, too: see mmapds.WithDeleted.
+	// Deleted opens deleted records, too: see mmapds.WithDeleted.
 	Deleted bool
 
 	// CacheDir is the folder of all mirrors; empty means penstock in the user's cache folder
-	// (os.UserCacheDir). It is made if it is not there, and nobody else may write to it.
+	// (os.UserCacheDir). It is created if it does not exist, and nobody else may write to it.
 	CacheDir string
 
-	// CacheBytes is how much all mirrors in CacheDir may take together; 0 means 90 % of what is
-	// free on the disk, and what the mirrors have.
+	// CacheBytes limits the disk space of all mirrors in CacheDir together; 0 means 90 % of what is
+	// free on the disk or taken by mirrors.
 	CacheBytes int64
 
-	// Policy is how faults of the store are treated.
+	// Policy says how faults of the store are treated.
 	Policy remote.Policy
 
-	requestBytes int64 // the largest size of one request, where records are smaller; 0 means defaultRequestBytes
-	memoryBytes  int64 // of blocks that find no room on disk and are held in memory; 0 means defaultMemoryBytes
+	requestBytes int64 // the largest request, for records that are smaller; 0 means defaultRequestBytes
+	memoryBytes  int64 // for blocks that find no room on disk; 0 means defaultMemoryBytes
 }
 
-// maxInFlight is the most requests at a time. How many there are is found out by what makes the link faster.
+// maxInFlight is the most concurrent requests. The limiter finds out how many of them make the link
+// faster.
 const maxInFlight = 128
 
-// Tests set less, so that small datasets need more than one request, and do not fit in memory.
+// Defaults of options that only tests set: with less, a small dataset needs several requests and
+// does not fit into memory.
 const (
 	defaultRequestBytes = 4 << 20
 	defaultMemoryBytes  = 256 << 20

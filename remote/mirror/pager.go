@@ -15,8 +15,8 @@ var (
 // Complete implements mmapds.Pager.
 func (d *cache) Complete() bool { return d.index.whole.Load() }
 
-// Stays implements mmapds.Pager: if blocks are taken out of the mirror to make room for others, or
-// had no room there, no block stays.
+// Stays implements mmapds.Pager. If blocks are evicted to make room for others, or had no room on
+// disk, no block stays.
 func (d *cache) Stays() bool { return d.index.fits && !d.memory.active() }
 
 // Acquire implements mmapds.Pager.
@@ -32,7 +32,8 @@ func (d *cache) Acquire(ctx context.Context, need []mmapds.Range, soon func() []
 	return u, nil
 }
 
-// Prefetch implements mmapds.Pager: if many requests are pending, it does nothing.
+// Prefetch implements mmapds.Pager. If many requests are queued already, it does nothing: it must
+// not wait.
 func (d *cache) Prefetch(need []mmapds.Range) {
 	d.engine.ahead(d.fetches.ctx, d.index.grid.blocksIn(need), leaves)
 }
@@ -46,19 +47,20 @@ func (d *cache) ReadAt(path string, p []byte, off int64) error {
 	return nil
 }
 
-// overlay holds bytes of the mirror's files in memory, for as long as somebody uses them: they take
-// the place of those in the files.
+// overlay replaces bytes of the mirror's files by blocks held in memory, for as long as somebody
+// uses these.
 type overlay struct {
 	mu   sync.RWMutex
 	held map[int64]*heldBlock // by block
 }
 
+// heldBlock is a block and the number of its users.
 type heldBlock struct {
 	data  []byte
 	users int
 }
 
-// add has blocks read, until remove.
+// add makes reads see held blocks until remove.
 func (o *overlay) add(held map[int64][]byte) {
 	if len(held) == 0 {
 		return
@@ -90,7 +92,7 @@ func (o *overlay) remove(held map[int64][]byte) {
 	}
 }
 
-// read puts what is held of bytes of a file, which lie at off, into p.
+// read copies what is held of bytes [off, off+len(p)) of a file into p.
 func (o *overlay) read(g *grid, path string, p []byte, off int64) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

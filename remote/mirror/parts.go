@@ -6,15 +6,17 @@ import (
 	"sort"
 )
 
-// part is a run of bytes.
+// part is n bytes of a file from an offset on. A list of parts is called tidy if it is sorted and
+// no two parts touch or overlap; see tidy.
 type part struct{ off, n int64 }
 
 func (p part) end() int64 { return p.off + p.n }
 
+// byOffset compares parts by offset, then by length.
 func byOffset(a, b part) int { return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.n, b.n)) }
 
-// tidy sorts parts, and joins those that have at most gap bytes between them. The list is its own
-// from then on.
+// tidy sorts parts, and joins parts with at most gap bytes between them. It reuses the memory of
+// list.
 func tidy(list []part, gap int64) []part {
 	slices.SortFunc(list, byOffset)
 	out := list[:0]
@@ -30,7 +32,7 @@ func tidy(list []part, gap int64) []part {
 	return out
 }
 
-// minus returns the bytes of list that are not in others; both are tidy.
+// minus returns the bytes of list that are not in others. Both lists are tidy.
 func minus(list, others []part) (rest []part) {
 	for _, p := range list {
 		for i := firstEnding(others, p.off); i < len(others) && others[i].off < p.end(); i++ {
@@ -48,18 +50,18 @@ func minus(list, others []part) (rest []part) {
 	return rest
 }
 
-// touches reports whether a part has bytes of tidy others.
+// touches reports whether a part shares bytes with one of tidy others.
 func touches(p part, others []part) bool {
 	i := firstEnding(others, p.off)
 	return i < len(others) && others[i].off < p.end()
 }
 
-// firstEnding returns which of tidy parts is the first that ends after a byte.
+// firstEnding returns the index of the first of tidy parts that ends after byte off.
 func firstEnding(list []part, off int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].end() > off })
 }
 
-// pieces cuts parts into such of at most n bytes.
+// pieces cuts parts into parts of at most n bytes.
 func pieces(list []part, n int64) (out []part) {
 	for _, p := range list {
 		for p.n > n {
@@ -71,7 +73,7 @@ func pieces(list []part, n int64) (out []part) {
 	return out
 }
 
-// total returns the bytes of parts.
+// total returns the sum of the lengths.
 func total(list []part) (n int64) {
 	for _, p := range list {
 		n += p.n

@@ -7,21 +7,21 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Up to which size adjacent chunks become one block, as small records do, how large that gets, and
-// the largest gap without blocks that one request may include to reach the next block.
+// Adjacent chunks of less than smallChunk bytes are joined into blocks of up to blockBytes, as
+// small records are. One request may include a gap of up to gapBytes to reach the next block.
 const (
 	smallChunk = 4 << 10
 	blockBytes = 64 << 10
 	gapBytes   = 16 << 10
 )
 
-// newPlaces turns the chunks of a file, in any order, into blocks: each is one chunk, or several
-// small ones without anything in between. A chunk may be in the list more than once; two that share
-// bytes otherwise are an error.
+// newPlaces turns the chunks of a file, in any order, into blocks: one chunk each, or several small
+// adjacent ones. The same chunk may be listed more than once; chunks that overlap otherwise are an
+// error.
 func newPlaces(chunks []part) ([]part, error) {
 	slices.SortFunc(chunks, byOffset)
 	var list []part
-	small := false // the last of list is of small chunks
+	small := false // the last block is of small chunks
 	last := part{}
 	for i, c := range chunks {
 		switch {
@@ -40,12 +40,12 @@ func newPlaces(chunks []part) ([]part, error) {
 	return slices.Clip(list), nil
 }
 
-// at returns the block that a byte of the file is in; its place must be known, and have one.
+// at returns the block with byte off of the file, or the next one if the byte is in none.
 func (x *extent) at(off int64) int64 {
 	return int64(firstEnding(x.places, off))
 }
 
-// typical returns how many bytes a block has, more or less.
+// typical returns the average number of bytes of a block.
 func (x *extent) typical() int64 {
 	if x.places == nil {
 		return x.per * x.size
@@ -53,19 +53,19 @@ func (x *extent) typical() int64 {
 	return max(1, x.bytes/x.count)
 }
 
-// spanBytes returns how many bytes span has.
+// spanBytes returns the length of span.
 func (x *extent) spanBytes(from, to int64) int64 {
 	_, n := x.span(from, to)
 	return n
 }
 
-// offset returns where a block begins in the file.
+// offset returns the offset in the file of a block.
 func (x *extent) offset(block int64) int64 {
 	off, _ := x.span(block, block+1)
 	return off
 }
 
-// end returns where the last block ends in the file.
+// end returns the offset in the file at which the last block ends.
 func (x *extent) end() int64 {
 	return x.offset(x.count-1) + x.spanBytes(x.count-1, x.count)
 }
@@ -75,7 +75,8 @@ func (x *extent) gap(a, b int64) int64 {
 	return x.offset(b) - x.offset(a) - x.spanBytes(a, a+1)
 }
 
-// joins reports whether blocks [from, to) and the next one may come in one request of at most n bytes.
+// joins reports whether blocks [from, to) and the next block may come in one request of at most n
+// bytes.
 func (x *extent) joins(from, to, n int64) bool {
 	if x.places == nil {
 		return (to+1-from)*x.per*x.size <= n
@@ -83,7 +84,8 @@ func (x *extent) joins(from, to, n int64) bool {
 	return x.gap(to-1, to) <= gapBytes && x.places[to].end()-x.places[from].off <= n
 }
 
-// within returns where a block lies in the bytes of a request that begins with block from.
+// within returns offset and length of a block in the bytes of a request that begins with block
+// from.
 func (x *extent) within(from, block int64) (off, n int64) {
 	off, n = x.span(block, block+1)
 	return off - x.offset(from), n

@@ -17,8 +17,8 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// remoteReader is an object as an io.ReaderAt. Bytes that were read are in the mirror's file:
-// they are read from there, and stay.
+// remoteReader is an object as an io.ReaderAt, for reading the metadata of an HDF5 file. What it
+// fetches is written to the mirror's file, and later reads come from there.
 type remoteReader struct {
 	d    *cache
 	ctx  context.Context
@@ -26,16 +26,17 @@ type remoteReader struct {
 	file *os.File
 
 	mu   sync.Mutex
-	have []part // tidy
+	have []part // fetched so far; tidy
 }
 
+// How much is fetched at a time.
 const (
-	aheadPiece    = 256 << 10 // is read where nobody said what comes next: metadata lies close together
-	metadataPiece = 1 << 20   // is fetched at once, at most
-	bookFlight    = 64 << 20  // is under way at a time, about
+	aheadPiece    = 256 << 10 // for a read that was not announced: metadata lies close together
+	metadataPiece = 1 << 20   // in one request, at most
+	bookFlight    = 64 << 20  // in all requests under way, about
 )
 
-// ReadAt reads as io.ReaderAt says.
+// ReadAt implements io.ReaderAt.
 func (f *remoteReader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 || off >= f.o.Size {
 		return 0, io.EOF
@@ -53,7 +54,8 @@ func (f *remoteReader) ReadAt(p []byte, off int64) (int, error) {
 	return f.file.ReadAt(p, off)
 }
 
-// Announce fetches extents that will be read. An error comes again when they are read.
+// Announce fetches extents that will be read, in parallel. An error is dropped: it comes again at
+// the read.
 func (f *remoteReader) Announce(parts []meta.Extent) {
 	list := make([]part, len(parts))
 	for i, e := range parts {
@@ -64,14 +66,14 @@ func (f *remoteReader) Announce(parts []meta.Extent) {
 	_ = f.fetchLocked(tidy(list, 0))
 }
 
-// fetch fetches what is missing of tidy parts, many at a time.
+// fetch fetches what is missing of tidy parts, in parallel.
 func (f *remoteReader) fetch(list []part) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.fetchLocked(list)
 }
 
-// fetchLocked fetches what is missing of tidy parts, many at a time.
+// fetchLocked is fetch for callers that hold mu.
 func (f *remoteReader) fetchLocked(list []part) error {
 	list = pieces(tidy(minus(list, f.have), gapBytes), metadataPiece)
 	workers := min(maxInFlight, len(list), int(int64(len(list))*bookFlight/max(1, total(list)))+1)
@@ -82,7 +84,7 @@ func (f *remoteReader) fetchLocked(list []part) error {
 	return nil
 }
 
-// together calls do for all of a sequence, by several workers, until one fails.
+// together calls do for every element of a sequence, by several workers, until one call fails.
 func together[T any](ctx context.Context, workers int, all iter.Seq[T], do func(context.Context, T) error) error {
 	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
@@ -112,5 +114,5 @@ func (f *remoteReader) fetchPart(ctx context.Context, p part) error {
 	return err
 }
 
-// isNoRoom reports whether something was refused by the bound of the cache, or by the disk.
+// isNoRoom reports whether something found no room: by the limit of the cache, or on the disk.
 func isNoRoom(err error) bool { return err != nil && (isFull(err) || errors.Is(err, errNoRoom)) }

@@ -7,17 +7,20 @@ import (
 	"sync"
 )
 
-// segments keeps those that are used where they are, and takes others out of the mirror to make room.
+// segments counts the users of segments in this process, so that segments in use stay in the
+// mirror, and evicts others.
 type segments struct {
 	index *index
 
 	mu   sync.Mutex
-	pins []int32 // of each segment, how often it is being used in this process
+	pins []int32 // by segment: number of uses in this process
 }
 
+// init sets the number of segments.
 func (s *segments) init(segments int64) { s.pins = make([]int32, segments) }
 
-// take keeps the segments of blocks where they are.
+// take keeps the segments of blocks in the mirror until drop. The first use in this process is
+// announced in the state, for other processes.
 func (s *segments) take(ranges []blocks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +33,7 @@ func (s *segments) take(ranges []blocks) {
 	}
 }
 
-// drop ends a take.
+// drop undoes a take.
 func (s *segments) drop(ranges []blocks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +46,8 @@ func (s *segments) drop(ranges []blocks) {
 	}
 }
 
-// unless calls f, which takes bits away, if nobody in this process uses a segment.
+// unless calls f, which clears bits of a segment, if nobody in this process uses the segment, and
+// reports whether it did.
 func (s *segments) unless(segment int64, f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,8 +58,8 @@ func (s *segments) unless(segment int64, f func()) bool {
 	return true
 }
 
-// claim keeps blocks where they are: until Close, if all of the dataset may be in the mirror,
-// else until disclaim.
+// claim keeps blocks in the mirror until disclaim. If the whole dataset fits, nothing is ever
+// evicted, so the claim needs no count and lasts until Close.
 func (s *segments) claim(ranges []blocks) {
 	if !s.index.fits {
 		s.take(ranges)
@@ -68,14 +72,15 @@ func (s *segments) claim(ranges []blocks) {
 	}
 }
 
-// disclaim drops blocks where the cache is too small for the whole dataset, and keeps them where it fits.
+// disclaim undoes a claim, unless the whole dataset fits.
 func (s *segments) disclaim(ranges []blocks) {
 	if !s.index.fits {
 		s.drop(ranges)
 	}
 }
 
-// evict takes segments out of the own mirror, those that were not used for longest first.
+// evict removes at least n bytes of segments from this process's mirror if it can, the least
+// recently used first, and returns how many bytes it removed.
 func (s *segments) evict(n int64) (freed int64) {
 	var list []int64
 	for seg := range s.index.grid.segments {
@@ -101,6 +106,7 @@ func (s *segments) segment(number int64) (x *extent, from, to int64) {
 	return x, from, min(from+x.perSeg, x.count)
 }
 
+// anyThere reports whether one of blocks [from, to) is present.
 func (s *segments) anyThere(x *extent, from, to int64) bool {
 	for b := from; b < to; b++ {
 		if s.index.state.has(x.base + b) {
@@ -110,8 +116,9 @@ func (s *segments) anyThere(x *extent, from, to int64) bool {
 	return false
 }
 
-// evictSegment takes one out, if nobody uses it: first the bits, then, if still nobody does,
-// the bytes. A process that begins to use it in between sees the one or is seen.
+// evictSegment removes a segment that nobody uses: first its bits, then, if still nobody uses it,
+// its bytes. A process that begins to use the segment in between either sees the cleared bits or is
+// seen, see state.use. The lock keeps others from fetching the blocks meanwhile.
 func (s *segments) evictSegment(number int64) (freed int64) {
 	x, from, to := s.segment(number)
 	lock := lockBlocks + x.base + from
@@ -128,9 +135,9 @@ func (s *segments) evictSegment(number int64) (freed int64) {
 	return freed
 }
 
-// empty takes all blocks of a segment out, unless another process uses one. The disk gets back
-// whole pages: so the gaps between present blocks go with them, as do pages left over from blocks
-// that were removed before.
+// empty removes all blocks of a segment, unless another process uses it. A disk frees whole pages
+// only, so adjacent blocks are freed together, and pages left over from blocks that were removed
+// earlier go with them.
 func (s *segments) empty(f *os.File, x *extent, from, to, number int64) (freed int64) {
 	var was []int64
 	for b := from; b < to; b++ {
@@ -154,13 +161,13 @@ func (s *segments) empty(f *os.File, x *extent, from, to, number int64) (freed i
 		for end < to && x.gap(end-1, end) == 0 {
 			end++
 		}
-		_ = punch(f, x.offset(b), x.spanBytes(b, end)) // what that gave is seen below
+		_ = punch(f, x.offset(b), x.spanBytes(b, end)) // its effect is measured below
 		b = end
 	}
-	return max(0, before-fileBytes(f)) // others may be writing to it
+	return max(0, before-fileBytes(f)) // others may be writing to the file
 }
 
-// fileBytes returns what an open file takes on disk.
+// fileBytes returns the disk space of an open file.
 func fileBytes(f *os.File) int64 {
 	info, err := f.Stat()
 	if err != nil {

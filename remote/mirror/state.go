@@ -7,43 +7,45 @@ import (
 	"unsafe"
 )
 
-// maxUsers is how many processes can use a mirror at a time.
+// maxUsers is the number of processes that can use a mirror at a time: bits of a word in the state.
 const maxUsers = 64
 
-// state is shared by the processes that use a mirror: which blocks are present, and who uses which
+// state is what the processes that use a mirror share: which blocks are present, and who uses which
 // segment. It is a file that all of them map, so each word is changed atomically.
 //
 //	byte 0    magic, 8 bytes
 //	     8    blocks, uint64
 //	    16    segments, uint64
-//	    64    one bit a block: it is present
-//	     .    8 bytes a segment: bit k is set while process k uses it
-//	     .    4 bytes a segment: when it was last used, in sixteenths of a second since 2026
+//	    64    one bit for each block: it is present
+//	     .    8 bytes for each segment: bit k is set while process k uses it
+//	     .    4 bytes for each segment: when it was last used, in sixteenths of a second since 2026
 //
-// Data is written before its bit is set, and its bit cleared before data is taken out. Nothing in
-// it is trusted after a crash: a block that is present according to the state is compared with its
-// checksum before a process uses it.
+// Numbers have the byte order of the machine. A block's data are written before its bit is set, and
+// its bit is cleared before data are removed. After a crash nothing in the state is trusted: a
+// process compares a block that is present according to the state with its checksum before it uses
+// the block.
 type state struct {
 	memory  []byte
-	present []uint64
-	users   []uint64
-	used    []uint32
+	present []uint64 // bits by block
+	users   []uint64 // bits of processes by segment
+	used    []uint32 // times by segment
 	lock    locks
-	me      int // bit of this process in users; -1 if it has none
+	me      int // the bit of this process in users; -1 if all are taken
 	close   func() error
 }
 
+// The magic, whose last digits are the version of the layout, and the length of the header.
 const (
 	stateMagic  = "penmir02"
 	stateHeader = 64
 )
 
-// stateBytes returns the length of the file for the given blocks and segments.
+// stateBytes returns the length of a state with that many blocks and segments.
 func stateBytes(blocks, segments int64) int64 {
 	return stateHeader + (blocks+63)/64*8 + segments*8 + (segments*4+7)/8*8
 }
 
-// lay points the parts of a state into its memory, which is aligned to a page.
+// lay sets the slices of a state to their places in its memory, which is aligned to a page.
 func (s *state) lay(blocks, segments int64) {
 	base := unsafe.Pointer(unsafe.SliceData(s.memory))
 	words := (blocks + 63) / 64
@@ -58,25 +60,30 @@ func (s *state) fits(blocks, segments int64) bool {
 		int64(binary.NativeEndian.Uint64(s.memory[16:])) == segments
 }
 
-// begin makes the memory, which is zero, a state.
+// begin makes zeroed memory an empty state. The magic is written last, so that a state without it
+// is not finished.
 func (s *state) begin(blocks, segments int64) {
 	binary.NativeEndian.PutUint64(s.memory[8:], uint64(blocks))
 	binary.NativeEndian.PutUint64(s.memory[16:], uint64(segments))
 	copy(s.memory, stateMagic)
 }
 
+// has reports whether a block is present.
 func (s *state) has(block int64) bool {
 	return atomic.LoadUint64(&s.present[block/64])>>(block%64)&1 == 1
 }
 
+// add marks a block as present.
 func (s *state) add(block int64) { atomic.OrUint64(&s.present[block/64], 1<<(block%64)) }
+
+// remove marks a block as absent.
 func (s *state) remove(block int64) {
 	atomic.AndUint64(&s.present[block/64], ^(uint64(1) << (block % 64)))
 }
 
-// use says that this process uses a segment from now on. It comes before the look at the
-// block's bit, as clearing the bit comes before the look at the users: so one of the two sees
-// the other.
+// use announces that this process uses a segment from now on. A reader calls use before it looks at
+// the block's bit, and an evicting process clears the bit before it looks at the users: so at least
+// one of them sees the other.
 func (s *state) use(segment int64) {
 	if s.me < 0 {
 		return
@@ -87,7 +94,7 @@ func (s *state) use(segment int64) {
 	}
 }
 
-// unuse says that it does not any more.
+// unuse ends a use.
 func (s *state) unuse(segment int64) {
 	if s.me < 0 {
 		return
@@ -98,15 +105,16 @@ func (s *state) unuse(segment int64) {
 	}
 }
 
+// era is the zero of the times in a state.
 var era = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// now returns the time as a state has it.
+// now returns the current time in a state's units, of which uint32 has eight years.
 func now() uint32 { return uint32(time.Since(era) / (time.Second / 16)) }
 
-// touch says that a segment has just been used.
+// touch records that a segment has just been used.
 func (s *state) touch(segment int64) { atomic.StoreUint32(&s.used[segment], now()) }
 
-// clear forgets all blocks.
+// clear marks all blocks as absent.
 func (s *state) clear() {
 	for i := range s.present {
 		atomic.StoreUint64(&s.present[i], 0)

@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ranges of the lock file of a state. Nothing is stored there.
+// Ranges of the state's file that are locked. They are no bytes of the state: a lock may cover any
+// range.
 const (
-	lockSetup  = 0       // while the state and the skeleton are made
-	lockUsers  = 1 << 10 // + k: held by process k as long as it lives
+	lockSetup  = 0       // while state and skeleton are made
+	lockUsers  = 1 << 10 // + k: held by process k while it lives
 	lockBlocks = 1 << 20 // + block: while it is fetched
 )
 
@@ -21,17 +22,20 @@ const (
 // other processes only. Classic POSIX locks would end when any descriptor of the file in this process is closed.
 type locks struct{ file *os.File }
 
+// set sets or removes the lock of a range, without waiting.
 func (l locks) set(kind int16, from, n int64) error {
 	how := unix.Flock_t{Type: kind, Start: from, Len: n}
 	return unix.FcntlFlock(l.file.Fd(), unix.F_OFD_SETLK, &how)
 }
 
-// try takes a range, and reports false if another process has some of it.
+// try locks a range, or returns false if another process holds a part of it.
 func (l locks) try(from, n int64) bool { return l.set(unix.F_WRLCK, from, n) == nil }
 
+// free unlocks a range.
 func (l locks) free(from, n int64) { _ = l.set(unix.F_UNLCK, from, n) }
 
-// held reports whether another process has some of a range.
+// held reports whether another process holds a part of a range. If that cannot be found out, it
+// says yes, which keeps data.
 func (l locks) held(from, n int64) bool {
 	how := unix.Flock_t{Type: unix.F_WRLCK, Start: from, Len: n}
 	if err := unix.FcntlFlock(l.file.Fd(), unix.F_OFD_GETLK, &how); err != nil {
@@ -40,7 +44,8 @@ func (l locks) held(from, n int64) bool {
 	return how.Type != unix.F_UNLCK
 }
 
-// wait takes a range, however long others have it, up to a limit.
+// wait locks a range, and tries again while others hold it, up to a limit. OFD locks have no wait
+// with a timeout.
 func (l locks) wait(from, n int64, limit time.Duration) bool {
 	for began, pause := time.Now(), time.Millisecond; !l.try(from, n); pause = min(2*pause, 50*time.Millisecond) {
 		if time.Since(began) > limit {
@@ -52,7 +57,7 @@ func (l locks) wait(from, n int64, limit time.Duration) bool {
 }
 
 // openState maps the state in a folder, and creates it if there is none that fits. If the disk has
-// no room for it, it is in memory of this process only, and the error says so.
+// no room for it, the state is in the memory of this process, and the error says so.
 func openState(root *os.Root, blocks, segments int64) (*state, error) {
 	f, err := root.OpenFile(stateName, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -80,8 +85,8 @@ func openState(root *os.Root, blocks, segments int64) (*state, error) {
 // setupLimit is how long a process may take to prepare a mirror before others give up.
 const setupLimit = time.Minute
 
-// mapFile maps the file, which gets all its bytes on disk before: a page that finds no room
-// when it is touched would end the process.
+// mapFile maps the file, after it got disk space for all of its bytes: a page that finds no room
+// when it is touched would end the process by a signal.
 func (s *state) mapFile(f *os.File, blocks, segments int64) error {
 	size := stateBytes(blocks, segments)
 	info, err := f.Stat()
@@ -105,7 +110,8 @@ func (s *state) mapFile(f *os.File, blocks, segments int64) error {
 	return nil
 }
 
-// allocate gives a file its length, with room on disk for all of it.
+// allocate gives a file its length, with disk space for all of it. Some file systems have no
+// fallocate; zeros are written there.
 func allocate(f *os.File, size int64) error {
 	err := fallocate(f, 0, 0, size)
 	if !errors.Is(err, unix.EOPNOTSUPP) {
@@ -120,7 +126,8 @@ func allocate(f *os.File, size int64) error {
 	return nil
 }
 
-// enter finds a bit for this process, and takes back what a dead one left under it.
+// enter finds a free bit for this process by its lock, and clears what a dead process left under
+// the bit.
 func (s *state) enter() {
 	for k := range maxUsers {
 		if s.lock.try(lockUsers+int64(k), 1) {
@@ -133,7 +140,8 @@ func (s *state) enter() {
 	}
 }
 
-// others reports whether a process other than this one uses a segment.
+// others reports whether another living process uses a segment. A bit without its lock is of a
+// process that has died.
 func (s *state) others(segment int64) bool {
 	users := atomic.LoadUint64(&s.users[segment])
 	for k := range maxUsers {
@@ -144,10 +152,10 @@ func (s *state) others(segment int64) bool {
 	return false
 }
 
-// leave ends the use by this process.
+// leave ends all uses by this process.
 func (s *state) leave() error {
 	for i := range s.users {
 		s.unuse(int64(i))
 	}
-	return s.close() // the locks go with the file
+	return s.close() // ends the locks, too
 }

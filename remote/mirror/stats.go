@@ -9,22 +9,23 @@ import (
 
 // Stats says what a Dataset has done since Open.
 type Stats struct {
-	remote.Stats               // requests, retries, failures, and bytes with those that came twice
-	Fetched      int64         // bytes of blocks that came and were right
-	Hits         int64         // blocks that were present when they were asked for
+	remote.Stats               // Bytes includes bytes that came more than once
+	Fetched      int64         // bytes of blocks that arrived and were right
+	Hits         int64         // blocks that were present when they were needed
 	Waits        int64         // reads that had to wait for the store
-	Waited       time.Duration // all together, of all goroutines
-	Wrong        int64         // blocks that came and were not what their checksum says
-	Poisoned     int64         // blocks in the mirror that were not, and were fetched again
+	Waited       time.Duration // for the store, summed over goroutines
+	Wrong        int64         // blocks that arrived and differed from their checksum
+	Poisoned     int64         // blocks in the mirror that differed, and were fetched again
 	Others       int64         // blocks that another process fetched
-	Evicted      int64         // bytes that were taken out of the mirror
+	Evicted      int64         // bytes that were evicted from the mirror
 	Held         int64         // blocks that had to be held in memory
 	LinkRate     float64       // bytes per second: the peak over a quarter of a second or more
-	InFlight     int           // requests at a time that fill the link, as far as is known
-	Present      float64       // part of the wanted blocks that is here, and right
+	InFlight     int           // concurrent requests that fill the link, as far as is known
+	Present      float64       // share of the wanted blocks that is here and right
 	Streaming    string        // why blocks are held in memory instead of on disk; empty if they are not
 }
 
+// counts are the counters behind Stats.
 type counts struct {
 	fetched, hits, waits, waited, wrong, poisoned, others, evicted, held atomic.Int64
 }
@@ -52,8 +53,8 @@ func (d *Dataset) Stats() Stats {
 	return st
 }
 
-// NetworkStats is for the loader's statistics: bytes that came over the network, how long reads
-// waited for them, and the highest rate, in bytes per second.
+// NetworkStats returns numbers for the loader's statistics: bytes that came over the network, the
+// time that reads waited for them, and the highest rate in bytes per second.
 func (d *Dataset) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
 	st := d.Stats()
 	return st.Fetched, st.Waited, st.LinkRate

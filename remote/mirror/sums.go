@@ -10,16 +10,16 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// checksums are those that blocks are compared with: the dataset's, which are fetched when they are
-// first needed, or of blocks without one, what they had when they came.
+// checksums finds what blocks are compared with: the dataset's checksums, which are fetched when
+// they are first needed or, for blocks without one, the checksum that the block had on arrival.
 type checksums struct {
 	files  *files
 	client *requests.Client
 	counts *counts
 }
 
-// load returns the checksums of an extent's blocks, which are fetched when they are first
-// needed; nil where the dataset has none.
+// load returns the checksums of an extent's blocks, nil if the dataset has none. Several goroutines
+// that need them wait for one fetch.
 func (s *checksums) load(ctx context.Context, x *extent) (layout.Checksums, error) {
 	if p := x.sums.Load(); p != nil || x.SumsPath == "" {
 		if p == nil {
@@ -48,8 +48,8 @@ func (s *checksums) load(ctx context.Context, x *extent) (layout.Checksums, erro
 	return list, nil
 }
 
-// loadFlat reads a checksum file, whose own checksum the manifest has: from the mirror, where
-// it is right there, else from the bucket.
+// loadFlat returns the checksums in a checksum file, whose own checksum is in the manifest: from
+// the mirror if the file is there and right, otherwise from the bucket.
 func (s *checksums) loadFlat(ctx context.Context, x *extent) (layout.Checksums, error) {
 	sums, err := x.LoadChecksums(int(x.size), s.files.readFile)
 	if err == nil {
@@ -66,7 +66,7 @@ func (s *checksums) loadFlat(ctx context.Context, x *extent) (layout.Checksums, 
 	return file[layout.HeaderBytes:], nil
 }
 
-// fetchSums fetches a checksum file until it is right.
+// fetchSums fetches a checksum file, again if it is wrong, up to three times.
 func (s *checksums) fetchSums(ctx context.Context, x *extent, key string, size int64) ([]byte, error) {
 	for try := 1; ; try++ {
 		data, _, err := s.client.ReadAll(ctx, key, size)
@@ -86,7 +86,7 @@ func (s *checksums) fetchSums(ctx context.Context, x *extent, key string, size i
 	}
 }
 
-// loadMetadata reads checksums out of an HDF5 file; Open fetched them.
+// loadMetadata returns checksums that are part of an HDF5 file's metadata, which Open has fetched.
 func (s *checksums) loadMetadata(_ context.Context, x *extent) (layout.Checksums, error) {
 	sums, err := x.LoadChecksums(int(x.size), s.files.readFile)
 	if err != nil {

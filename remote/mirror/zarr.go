@@ -20,10 +20,10 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// zarrName is the folder of a mirror that is a dataset in Zarr.
+// zarrName is the folder in a mirror of Zarr that has the dataset.
 const zarrName = "data.zarr"
 
-// planZarr is the plan of a dataset in Zarr.
+// planZarr returns the plan of a dataset in Zarr.
 func (op *opener) planZarr(key string, m *store.Manifest, data []byte) *plan {
 	p := &plan{file: zarrName, folder: folderName("zarr", op.cache.client.Bucket().String(), key, string(data),
 		fmt.Sprint(op.cache.opts.Fields))}
@@ -34,7 +34,8 @@ func (op *opener) planZarr(key string, m *store.Manifest, data []byte) *plan {
 	return p
 }
 
-// prepareZarr makes the files of the mirror. It fetches columns that cannot be mapped.
+// prepareZarr makes the files of the mirror. It fetches compressed columns as a whole, since they
+// cannot be mapped.
 func (op *opener) prepareZarr(ctx context.Context, z *zarrFiles) (whole *store.Dataset, err error) {
 	err = op.cache.files.alone(func(locks) (err error) {
 		whole, err = z.skeleton(ctx)
@@ -53,12 +54,12 @@ func (op *opener) prepareZarr(ctx context.Context, z *zarrFiles) (whole *store.D
 	return whole, op.cache.index.open()
 }
 
-// zarrFiles are the files of a dataset in Zarr.
+// zarrFiles makes the files of a dataset in Zarr.
 type zarrFiles struct {
 	op       *opener
 	key      string
 	manifest *store.Manifest
-	text     []byte // of the manifest
+	text     []byte // the manifest as stored
 }
 
 // skeleton makes all files. Shards that can be mapped are holes after their index. The manifest comes last, so that a
@@ -71,7 +72,7 @@ func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 			return whole, nil
 		}
 	}
-	if err := root.RemoveAll(zarrName); err != nil { // somebody has been here
+	if err := root.RemoveAll(zarrName); err != nil { // a skeleton that is not finished, or that was changed
 		return nil, err
 	}
 	if err := z.fetchNodes(ctx, dir); err != nil {
@@ -127,7 +128,7 @@ func (z *zarrFiles) fetchNodes(ctx context.Context, dir string) error {
 	return err
 }
 
-// fetchNode fetches the metadata of a group or an array, which says little that the manifest does not.
+// fetchNode fetches the metadata of a group or an array. Its size is bounded by the manifest's.
 func (z *zarrFiles) fetchNode(ctx context.Context, name string) error {
 	return z.repeat(name, func() error {
 		text, _, err := z.op.cache.client.ReadAll(ctx, path.Join(z.key, name), 1<<20+16*int64(len(z.text)))
@@ -141,7 +142,7 @@ func (z *zarrFiles) fetchNode(ctx context.Context, name string) error {
 	})
 }
 
-// repeat fetches again what came with other bytes than it had when it was written.
+// repeat repeats a fetch whose bytes differ from what was written, up to three times.
 func (z *zarrFiles) repeat(name string, fetch func() error) error {
 	for try := 1; ; try++ {
 		err := fetch()
@@ -155,10 +156,11 @@ func (z *zarrFiles) repeat(name string, fetch func() error) error {
 	}
 }
 
-// fetchColumn makes the files of a column and of its checksums.
+// fetchColumn makes the files of a column and of its checksums: shards with their index at the
+// start, and a hole after it unless the column is compressed.
 func (z *zarrFiles) fetchColumn(ctx context.Context, c *layout.Column, a, sums *zarr.Array) error {
 	if a == nil || sums == nil || a.Err != nil || sums.Err != nil {
-		return nil // the error of OpenZarr
+		return nil // OpenZarr reports the error
 	}
 	packed := z.manifest.Storage[c.Name] != nil
 	if packed && !z.op.wants(c.Path()) {
@@ -196,7 +198,8 @@ func (z *zarrFiles) fetch(ctx context.Context, name string, off, n int64) error 
 	return errors.Join(z.write(name, off, r, n), r.Close())
 }
 
-// write writes n bytes of a file, for good, as what is fetched whole is not compared with checksums of its own.
+// write writes n bytes of a file and waits until they are on disk: files that are fetched as a
+// whole are not compared with checksums when another process finds them after a crash.
 func (z *zarrFiles) write(name string, off int64, from io.Reader, n int64) error {
 	name = path.Join(zarrName, name)
 	err := z.op.cache.files.root.MkdirAll(path.Dir(name), 0o700)

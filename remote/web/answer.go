@@ -14,14 +14,15 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// answer is one that has what was asked for.
+// answer is a response that has the bytes that were asked for.
 type answer struct {
 	*http.Response
 	object remote.Object
 }
 
-// get asks for bytes [off, off+n) of an object, or all from off on for n of -1, in the version etag if that is not
-// empty. The answer has these, or begins with them.
+// get asks for bytes [off, off+n) of an object, or for all bytes from off on if n is -1, in the
+// version etag unless that is empty. The answer begins with these bytes. Only strong ETags go into
+// the request (RFC 9110 section 13.1.1); other versions are compared afterwards.
 func (b *bucket) get(ctx context.Context, op, key string, off, n int64, etag string) (*answer, error) {
 	r, err := b.request(ctx, key)
 	if err != nil {
@@ -51,7 +52,8 @@ func (b *bucket) get(ctx context.Context, op, key string, off, n int64, etag str
 	return &answer{a, o}, nil
 }
 
-// check makes sure that an answer has bytes from off on, and returns what it says of the object.
+// check makes sure that a response has bytes from off on, and returns what it says about the
+// object. Servers that ignore Range send the whole file, which is accepted for off 0 only.
 func (b *bucket) check(a *http.Response, op, key string, off int64) (remote.Object, error) {
 	o := remote.Object{Key: key, Size: -1}
 	fail := func(kind error, format string, args ...any) (remote.Object, error) {
@@ -62,7 +64,7 @@ func (b *bucket) check(a *http.Response, op, key string, off int64) (remote.Obje
 		return fail(remote.ErrNotFound, "it is a folder")
 	case a.StatusCode == http.StatusRequestedRangeNotSatisfiable && ok && size == off:
 		a.Body.Close()
-		a.Body = http.NoBody // what ends at off
+		a.Body = http.NoBody // the object ends at off
 		o.Size = size
 	case a.StatusCode == http.StatusPartialContent && (!ok || begin != off):
 		return fail(nil, "asked for the bytes from %d on, it answers with %.60q", off, a.Header.Get("Content-Range"))
@@ -80,7 +82,8 @@ func (b *bucket) check(a *http.Response, op, key string, off int64) (remote.Obje
 	return o, nil
 }
 
-// contentRange reads "bytes 100-199/1000", or "bytes */1000", of which begin is -1. An unknown size is -1.
+// contentRange parses "bytes 100-199/1000" or "bytes */1000", for which begin is -1 (RFC 9110
+// section 14.4). An unknown size is -1.
 func contentRange(text string) (begin, size int64, ok bool) {
 	span, total, ok1 := strings.Cut(strings.TrimPrefix(text, "bytes "), "/")
 	from, _, ok2 := strings.Cut(span, "-")
@@ -99,10 +102,11 @@ func contentRange(text string) (begin, size int64, ok bool) {
 	return begin, size, ok1
 }
 
-// maxTag bounds an ETag, which is kept with each block.
+// maxTag bounds the length of a version, which is kept with each fetched block.
 const maxTag = 1 << 10
 
-// versionOf is the ETag of an object; if that is weak or missing, all that distinguishes its versions.
+// versionOf returns a strong ETag of an object or, if there is none, everything that tells versions
+// apart: weak ETag, time and size. "" means that the server says nothing.
 func versionOf(h http.Header, size int64) string {
 	etag, date := h.Get("ETag"), h.Get("Last-Modified")
 	switch {
@@ -116,7 +120,7 @@ func versionOf(h http.Header, size int64) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %d bytes", etag, date, size))
 }
 
-// kinds are the sentinels of the refusals that stay what they are.
+// kinds has the sentinels of refusals that a retry does not change.
 var kinds = map[int]error{
 	http.StatusUnauthorized: remote.ErrPermission, http.StatusForbidden: remote.ErrPermission,
 	http.StatusProxyAuthRequired: remote.ErrPermission,
@@ -125,19 +129,19 @@ var kinds = map[int]error{
 	http.StatusNotImplemented:     remote.ErrInvalid,
 }
 
-// mayPass reports whether a status is one of a server that may answer otherwise in a moment.
+// mayPass reports whether a server that answers with this status may answer otherwise in a moment.
 func mayPass(status int) bool {
 	return status >= 500 && status != http.StatusNotImplemented ||
 		status == http.StatusRequestTimeout || status == http.StatusTooEarly || status == http.StatusTooManyRequests
 }
 
-// refused returns the error of an answer that is none.
+// refused returns the error for a response that is a refusal.
 func (b *bucket) refused(a *http.Response, op, key string) error {
 	kind := kinds[a.StatusCode]
 	if kind == nil && !mayPass(a.StatusCode) {
 		kind = remote.ErrInvalid
 	}
-	text := "HTTP status " + strconv.Itoa(a.StatusCode) // the words after it are the server's
+	text := "HTTP status " + strconv.Itoa(a.StatusCode) // the words after the number are the server's, and may say anything
 	todo, kind := b.explain(a, kind)
 	if todo != "" {
 		text += "; " + todo
@@ -151,8 +155,9 @@ func (b *bucket) refused(a *http.Response, op, key string) error {
 	return e
 }
 
-// retryAfter returns the pause that a server asks for: Retry-After, in seconds or as a date, or what the Hub says
-// of the window in which it counts requests, `"api";r=0;t=55`.
+// retryAfter returns the pause that a server asks for, at most a day: Retry-After, in seconds or as
+// a date (RFC 9110 section 10.2.3), or the Hub's RateLimit header, such as `"api";r=0;t=55`: no
+// requests left for 55 seconds.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	const most = 24 * time.Hour
 	text := h.Get("Retry-After")
@@ -171,7 +176,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// failed returns the error of a request without an answer. Of the URL, which may be signed, it says nothing.
+// failed returns the error of a request without a response. It leaves the URL out, which may be
+// signed.
 func (b *bucket) failed(ctx context.Context, op, key string, err error) error {
 	var known *remote.Error
 	if ctx.Err() != nil {

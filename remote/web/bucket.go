@@ -9,37 +9,39 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// place serves a bucket: a web server, or the Hugging Face Hub.
+// place is what a bucket is served by: a web server, or the Hugging Face Hub.
 type place interface {
-	// String names it as Bucket.String does.
+	// String returns the name for Bucket.String.
 	String() string
 
-	// request returns the request for an object, with what authorizes it.
+	// request returns the request for an object, with its authorization.
 	request(ctx context.Context, key string) (*http.Request, error)
 
-	// tag returns the version of an object of some size by the header of an answer.
+	// tag returns the version of an object, by the header of a response and the object's size.
 	tag(h http.Header, size int64) string
 
-	// list is ListPage.
+	// list does the work of ListPage.
 	list(ctx context.Context, prefix, delimiter string) (remote.Page, error)
 
-	// explain returns what to do about a refusal, and its kind.
+	// explain returns what to do about a refusal, and its sentinel, which may be more precise than
+	// kind.
 	explain(a *http.Response, kind error) (todo string, _ error)
 }
 
-// bucket is the objects of a place.
+// bucket is the objects of a place, read-only.
 type bucket struct {
 	place
 	site *site
 }
 
-// Close lets go of connections.
+// Close closes the connections.
 func (b *bucket) Close() error {
 	b.site.client.CloseIdleConnections()
 	return nil
 }
 
-// Stat asks for the first byte: what is signed for GET refuses HEAD, and many servers answer that otherwise.
+// Stat asks for the first byte and not for HEAD: URLs that are signed for GET refuse HEAD, and many
+// servers answer HEAD with another size.
 func (b *bucket) Stat(ctx context.Context, key string) (remote.Object, error) {
 	a, err := b.get(ctx, "stat", key, 0, 1, "")
 	if err != nil {
@@ -66,7 +68,7 @@ func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag s
 	return remote.Body{ReadCloser: r, Object: a.object}, nil
 }
 
-// body is the body of an answer; it returns errors of package remote.
+// body is the body of a response, whose errors are errors of package remote.
 type body struct {
 	io.ReadCloser
 	io.Reader
@@ -87,21 +89,22 @@ func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, _ []byt
 	return b.list(ctx, prefix, delimiter)
 }
 
-// NewWriter refuses.
+// NewWriter returns an error: the web is read-only.
 func (b *bucket) NewWriter(_ context.Context, key string, _ remote.WriteOptions) (remote.Writer, error) {
 	return nil, b.readOnly("write", key)
 }
 
-// Copy refuses.
+// Copy returns an error.
 func (b *bucket) Copy(_ context.Context, _, to string) error { return b.readOnly("copy", to) }
 
-// Delete refuses.
+// Delete returns an error.
 func (b *bucket) Delete(_ context.Context, key string) error { return b.readOnly("delete", key) }
 
+// readOnly returns the error of an operation that writes.
 func (b *bucket) readOnly(op, key string) error {
 	return remote.NewError(op, b.name(key), remote.ErrInvalid,
 		errors.New("it is read-only; write to a path, or to s3://, gs://, azblob:// or hdfs://"))
 }
 
-// name returns where an object is, for people.
+// name returns the name of an object for errors.
 func (b *bucket) name(key string) string { return remote.NameOf(b, key) }

@@ -18,27 +18,30 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// hub is the files of a dataset of Hugging Face's Hub, all from one commit: the commit that the revision names when it
-// is first asked for. A revision such as main may move while a reader is at work. See
-// https://huggingface.co/docs/hub/api.
+// hub is the files of a dataset of the Hugging Face Hub, all from one commit: the one that the
+// revision names at the first request. A revision such as main may move while a reader is at work.
+// See https://huggingface.co/docs/hub/api.
 type hub struct {
 	name     string   // as in the URL
 	endpoint *url.URL // HF_ENDPOINT
-	dataset  string   // NAME
+	dataset  string   // NAME, such as owner/name
 	revision string
 	token    string
-	from     string // where the token is from
+	from     string // where the token comes from, for errors
 	site     *site
 
+	// mu guards commit, which is "" before the first request, and trees, the listings by prefix and
+	// delimiter.
 	mu     sync.Mutex
 	commit string
 	trees  map[string]*tree
 }
 
+// defaultEndpoint is the Hub's address unless HF_ENDPOINT is set.
 const defaultEndpoint = "https://huggingface.co"
 
-// newHub reads the settings that huggingface_hub reads: HF_ENDPOINT and the token, so that what works in Python works
-// here.
+// newHub reads the settings that huggingface_hub reads, HF_ENDPOINT and the token, so that what
+// works in Python works here.
 func newHub(u *remote.URL, s *site) (*hub, error) {
 	h := &hub{name: u.Name(), site: s, trees: make(map[string]*tree)}
 	name, revision, _ := strings.Cut(strings.TrimPrefix(u.Bucket, "datasets/"), "@")
@@ -56,7 +59,8 @@ func newHub(u *remote.URL, s *site) (*hub, error) {
 	return h, err
 }
 
-// hubToken returns the token of a user, and where it is from, as Hugging Face's own library does.
+// hubToken returns the user's token and where it comes from, in the order of Hugging Face's own
+// library.
 func hubToken() (token, from string, err error) {
 	for _, name := range []string{"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"} {
 		if token = strings.TrimSpace(os.Getenv(name)); token != "" {
@@ -77,6 +81,7 @@ func hubToken() (token, from string, err error) {
 	return token, path, checkToken(token, path)
 }
 
+// checkToken returns an error for a token that would not be a valid header.
 func checkToken(token, from string) error {
 	if len(token) > 1000 || strings.ContainsFunc(token, func(c rune) bool { return c < '!' || c > '~' }) {
 		return fmt.Errorf("the token of %s has characters that no token has", from)
@@ -86,14 +91,14 @@ func checkToken(token, from string) error {
 
 func (h *hub) String() string { return h.name }
 
-// tag is the commit: what is in one does not change.
+// tag is the commit: files in a commit do not change.
 func (h *hub) tag(_ http.Header, size int64) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return fmt.Sprintf("commit %s, %d bytes", h.commit, size)
 }
 
-// request asks for a file at the commit that was pinned at the first request, see hub.
+// request asks for a file at the pinned commit.
 func (h *hub) request(ctx context.Context, key string) (*http.Request, error) {
 	commit, err := h.pin(ctx)
 	if err != nil {
@@ -102,7 +107,7 @@ func (h *hub) request(ctx context.Context, key string) (*http.Request, error) {
 	return h.ask(ctx, h.endpoint.JoinPath("datasets", h.dataset, "resolve", commit, escape(key)))
 }
 
-// escape turns a key into a path for JoinPath, in which ".." is a name.
+// escape turns a key into a path for JoinPath, in which ".." stays a name.
 func escape(key string) string { return (&url.URL{Path: key}).EscapedPath() }
 
 // ask returns a request with the token.
@@ -114,9 +119,10 @@ func (h *hub) ask(ctx context.Context, at *url.URL) (*http.Request, error) {
 	return r, err
 }
 
+// commitForm matches the id of a commit.
 var commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// pin returns the commit that the revision is.
+// pin returns the commit, and finds it at the first call.
 func (h *hub) pin(ctx context.Context) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,7 +147,7 @@ func (h *hub) pin(ctx context.Context) (string, error) {
 	return h.commit, nil
 }
 
-// maxJSON bounds an answer of the API.
+// maxJSON bounds the bytes of an answer of the API.
 const maxJSON = 64 << 20
 
 // json reads an answer of the API, and returns its header.
@@ -172,11 +178,13 @@ func (h *hub) json(ctx context.Context, op string, at *url.URL, into any) (http.
 	return a.Header, nil
 }
 
+// wrong returns the error of an answer that makes no sense, with the endpoint, which may be a
+// mirror.
 func (h *hub) wrong(op string, err error) error {
 	return remote.NewError(op, h.name, remote.ErrInvalid, fmt.Errorf("%w (endpoint %s)", err, h.endpoint.Host))
 }
 
-// explain says what the Hub's codes mean.
+// explain says what the Hub's error codes mean, and which token was sent.
 func (h *hub) explain(a *http.Response, kind error) (todo string, _ error) {
 	token := "no token was sent: set HF_TOKEN, or run hf auth login"
 	if h.token != "" {

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// netrcLogin returns the login for a host from $NETRC or ~/.netrc, and where that is; nil for none.
+// netrcLogin returns the login for a host in $NETRC or ~/.netrc, and a name of its place for
+// errors; nil if there is none.
 func netrcLogin(host string) (*url.Userinfo, string, error) {
 	path := os.Getenv("NETRC")
 	if path == "" {
@@ -30,7 +31,7 @@ func netrcLogin(host string) (*url.Userinfo, string, error) {
 	return loginFor(string(text), host), "the login of " + path, nil
 }
 
-// loginFor returns the login of a host's machine, or the default one.
+// loginFor returns the login of the machine entry for a host, or the default entry's.
 func loginFor(netrc, host string) *url.Userinfo {
 	var user, password string
 	inside, found := false, false
@@ -64,7 +65,7 @@ func loginFor(netrc, host string) *url.Userinfo {
 	return url.UserPassword(user, password)
 }
 
-// withoutMacros leaves out macros, which end with an empty line, and comments.
+// withoutMacros removes comments, and macros, which end with an empty line.
 func withoutMacros(text string) string {
 	var out strings.Builder
 	macro := false

@@ -2,7 +2,7 @@ package web
 
 import "github.com/penstock/penstock/remote"
 
-// Open returns the bucket that a URL is in. It makes no request.
+// Open returns the bucket of a URL. It makes no request.
 func Open(u *remote.URL) (remote.Bucket, error) {
 	b := &bucket{site: newSite()}
 	var err error

@@ -14,10 +14,10 @@ import (
 // server is the files of a web server.
 type server struct {
 	name  string
-	base  *url.URL // with its query, which each request has
+	base  *url.URL // with the query that each request has
 	site  *site
 	user  *url.Userinfo
-	login string // where user is from
+	login string // where user comes from, for errors
 }
 
 // newServer takes the login from the URL or, for https only, from ~/.netrc: a password must not go over the network in
@@ -53,7 +53,8 @@ func (w *server) tag(h http.Header, size int64) string { return versionOf(h, siz
 // manifest marks the files next to it as a dataset.
 const manifest = "manifest.json"
 
-// list finds datasets: a server has no listings that programs can read.
+// list finds a dataset by its manifest, the only file that is known to exist: servers have no
+// listings for programs.
 func (w *server) list(ctx context.Context, prefix, _ string) (remote.Page, error) {
 	b := &bucket{w, w.site}
 	if prefix == "" || strings.HasSuffix(prefix, "/") {
@@ -69,8 +70,8 @@ func (w *server) list(ctx context.Context, prefix, _ string) (remote.Page, error
 		errors.New("a web server does not list its folders; name a file, or a folder that has a "+manifest))
 }
 
-// explain says which credentials a refused request had. A redirect to another host gets none, see follow: the login is
-// for the first host.
+// explain says which credentials a refused request had. After a redirect to another host it had
+// none, see follow.
 func (w *server) explain(a *http.Response, kind error) (todo string, _ error) {
 	switch {
 	case kind != remote.ErrPermission:

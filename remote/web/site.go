@@ -8,20 +8,22 @@ import (
 	"time"
 )
 
-// site sends requests, and remembers where they were led to.
+// site sends requests, and remembers where objects were redirected to.
 type site struct {
 	client *http.Client
 
 	mu    sync.Mutex
-	moved map[string]location // by key
+	moved map[string]location // by key; guarded by mu
 }
 
-// location is where an object is for some time: most such URLs are signed for minutes or an hour.
+// location is where an object can be read for some time: most such URLs are signed for minutes or
+// an hour.
 type location struct {
 	url   *url.URL
 	until time.Time
 }
 
+// Limits of redirects and headers.
 const (
 	locationTime = 5 * time.Minute
 	maxLocations = 10_000
@@ -29,6 +31,7 @@ const (
 	maxHeader    = 256 << 10
 )
 
+// newSite returns a site with connections of its own.
 func newSite() *site {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	KeepMany(t)
@@ -37,14 +40,15 @@ func newSite() *site {
 	return &site{client: &http.Client{Transport: t, CheckRedirect: follow}, moved: make(map[string]location)}
 }
 
-// KeepMany has each read go over a connection of its own, as those that share one of HTTP/2 share its window, and
-// keeps as many as there are reads at a time.
+// KeepMany gives each read a connection of its own, and keeps as many connections as there may be
+// parallel reads. Reads that share one HTTP/2 connection share its flow-control window, which
+// limits them together.
 func KeepMany(t *http.Transport) {
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)
 	t.ForceAttemptHTTP2 = false
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 1024, 1024
-	t.DisableCompression = true // a range is one of stored bytes
+	t.DisableCompression = true // a range is of the stored bytes
 	t.ReadBufferSize = 64 << 10
 }
 
@@ -53,8 +57,8 @@ type redirectError struct{ text string }
 
 func (e *redirectError) Error() string { return e.text }
 
-// follow lets an answer lead to another host, which gets no credentials and does not learn from which URL, as that
-// may be signed. It does not lead from HTTPS to HTTP.
+// follow allows a redirect to another host, which gets no credentials and does not learn the
+// original URL, as that may be signed. It does not allow a redirect from HTTPS to HTTP.
 func follow(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	r.Header.Del("Referer")
@@ -70,10 +74,12 @@ func follow(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// sameOrigin reports whether two URLs have the same scheme, host and port.
 func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
 
-// do sends a request for an object: to the location that redirected the one before it, or to its own URL. If a
-// remembered location refuses, its own URL is asked again.
+// do sends a request for an object: to the remembered location, otherwise to its own URL. If a
+// remembered location refuses, its signature may have expired, and the object's own URL is asked
+// again.
 func (s *site) do(r *http.Request, key string) (*http.Response, error) {
 	if at := s.location(key); at != nil {
 		again := r.Clone(r.Context())
@@ -97,6 +103,7 @@ func (s *site) do(r *http.Request, key string) (*http.Response, error) {
 	return a, err
 }
 
+// location returns where a key was redirected to, nil if that is unknown or too old.
 func (s *site) location(key string) *url.URL {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +113,8 @@ func (s *site) location(key string) *url.URL {
 	return nil
 }
 
-// remember keeps where a server redirected a key to, for a time: hubs redirect each file to a signed URL of another
-// host, and asking again for each range would double the requests.
+// remember keeps the location of a key for locationTime. The Hub redirects each file to a signed
+// URL of another host, and asking again for each range would double the requests.
 func (s *site) remember(key string, at *url.URL) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,6 +124,7 @@ func (s *site) remember(key string, at *url.URL) {
 	s.moved[key] = location{at, time.Now().Add(locationTime)}
 }
 
+// forget drops the location of a key.
 func (s *site) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,12 +14,13 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// tree is the listing of a folder of the Hub, which sends it in pages whose order is its own. The pages that came are
-// kept, so that a request that failed is repeated and nothing else; a commit's listings stay what they are.
+// tree is the listing of a folder on the Hub, which comes in pages of the Hub's own order. Pages
+// that have arrived are kept, so that after a failure only the failed request is repeated; the
+// listing of a commit does not change.
 type tree struct {
 	mu      sync.Mutex
 	begun   bool
-	next    *url.URL // nil after the last page
+	next    *url.URL // the next page to fetch; nil after the last
 	pages   int
 	objects []remote.Object
 }
@@ -27,7 +28,7 @@ type tree struct {
 // maxTreePages bounds a listing; a page has up to 1000 names.
 const maxTreePages = 900
 
-// entry is an element of a page.
+// entry is an element of a page. A file in LFS has its true size there.
 type entry struct {
 	Type string `json:"type"`
 	Path string `json:"path"`
@@ -37,7 +38,8 @@ type entry struct {
 	} `json:"lfs"`
 }
 
-// list fetches one page of the Hub. It returns a page without names but for the last, which has all of them, in order.
+// list fetches one page of the Hub. Bucket.ListPage must return keys in order, which is known only
+// at the end: all pages but the last are returned empty, and the last has all names.
 func (h *hub) list(ctx context.Context, prefix, delimiter string) (remote.Page, error) {
 	commit, err := h.pin(ctx)
 	if err != nil {
@@ -62,6 +64,7 @@ func (h *hub) list(ctx context.Context, prefix, delimiter string) (remote.Page, 
 	return remote.Page{Objects: slices.Clone(t.objects)}, nil
 }
 
+// tree returns the listing for a prefix and a delimiter, and begins it if it is new.
 func (h *hub) tree(prefix, delimiter string) *tree {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,15 +78,15 @@ func (h *hub) tree(prefix, delimiter string) *tree {
 	return h.trees[id]
 }
 
-// maxTrees bounds the listings that are kept.
+// maxTrees bounds the number of listings that are kept.
 const maxTrees = 1000
 
-// addPage adds the names of the next page.
+// addPage fetches the next page and adds its names.
 func (h *hub) addPage(ctx context.Context, t *tree, prefix, delimiter string) error {
 	var page []entry
 	header, err := h.json(ctx, "list", t.next, &page)
 	if errors.Is(err, remote.ErrNotFound) && t.pages == 0 {
-		t.next = nil // no such folder
+		t.next = nil // the folder does not exist
 		return nil
 	}
 	if err != nil {
@@ -108,7 +111,8 @@ func (h *hub) addPage(ctx context.Context, t *tree, prefix, delimiter string) er
 	return nil
 }
 
-// object returns what an element is; false for one that was not asked for.
+// object returns an element as an Object, or false if it was not asked for. Paths come from the
+// server, so they must be clean.
 func (e entry) object(prefix, delimiter string) (remote.Object, bool) {
 	if e.Path == "" || path.Clean("/"+e.Path) != "/"+e.Path {
 		return remote.Object{}, false
@@ -126,9 +130,11 @@ func (e entry) object(prefix, delimiter string) (remote.Object, bool) {
 		!(delimiter == "/" && strings.Contains(inner, "/"))
 }
 
+// nextLink matches the next page in a Link header (RFC 8288).
 var nextLink = regexp.MustCompile(`<([^<>]+)>\s*;\s*rel="?next"?`)
 
-// nextPage returns the URL of the page that follows, of the same server; nil for none.
+// nextPage returns the URL of the next page, nil after the last. It must be on the same server, as
+// the token is sent there, and differ from this page.
 func nextPage(this *url.URL, links []string) (*url.URL, error) {
 	m := nextLink.FindStringSubmatch(strings.Join(links, ", "))
 	if m == nil {
