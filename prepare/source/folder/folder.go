@@ -124,7 +124,7 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts Options) (*Fold
 		return nil, err
 	}
 	few := fewHeads
-	// With Alone, such a file is no error, so each has to be looked at.
+	// With Alone, a file named like an image next to it is no error, so each such file has to be looked at.
 	if s.alone {
 		few = math.MaxInt
 	}
@@ -172,11 +172,9 @@ func (s *Folder) scan(ctx context.Context) error {
 	switch {
 	case len(top.files) > 0 && len(top.folders) > 0:
 		return s.beside("", top)
-	// Images alone, without classes.
 	case len(top.folders) == 0:
 		s.folders = []folder{{}}
 		s.info.Count = int64(len(top.files))
-	// All folders have names of splits.
 	case !slices.ContainsFunc(top.folders, func(name string) bool { return !source.IsSplit(name) }):
 		err = s.scanSplits(ctx, top.folders)
 	default:
@@ -347,7 +345,6 @@ func (s *Folder) index() {
 		s.indexed = append(s.indexed, indexedFolder{f, first, files})
 		first += int64(len(files))
 	}
-	// The names are in indexed now.
 	s.held = nil
 	if first != s.info.Count {
 		s.failed = fmt.Errorf("source %s: holds %d images, and held %d a moment ago", s.dir, first, s.info.Count)

@@ -75,6 +75,7 @@ func (s *cocoSet) open(ctx context.Context, path string, files []string, opts so
 		format.Hints = append(format.Hints, f.hints()...)
 	}
 	s.classes = make(map[int64]int64)
+	// Category ids of COCO have gaps: 90 is the largest of 80. Labels have none, as loss functions index by them.
 	ids := make([]int64, 0, len(s.categories))
 	for id := range s.categories {
 		ids = append(ids, id)
@@ -92,6 +93,7 @@ func (s *cocoSet) open(ctx context.Context, path string, files []string, opts so
 		format.Columns = append(format.Columns, keypointsColumn)
 	}
 	format.Default = slices.Clone(format.Columns)
+	// Masks are made only on request, as every object has to be drawn.
 	format.Columns = append(format.Columns, masksColumn, maskColumn)
 	return format, nil
 }
@@ -136,6 +138,7 @@ func (s *cocoSet) add(f *cocoFile, known map[string]int64, opts source.Options) 
 		if i > 0 && found.images[i-1].ID == img.ID {
 			return fmt.Errorf("two images have the id %d", img.ID)
 		}
+		// file_name is a stranger's: ../../x must not be opened.
 		if !filepath.IsLocal(filepath.FromSlash(img.FileName)) {
 			return fmt.Errorf("image %d: file_name %q leads out of the folder", img.ID, img.FileName)
 		}

@@ -50,6 +50,7 @@ func (t *cocoTruth) UnmarshalJSON(text []byte) error {
 func (s *cocoSet) objects(e *cocoEntry) ([]object, error) {
 	list := make([]object, 0, len(e.annotations))
 	for i, at := range e.annotations {
+		// Only the annotations of this image are in memory. Their size was limited by maxElement.
 		text := make([]byte, at.size)
 		if err := source.ReadAt(e.file, text, at.at); err != nil {
 			return nil, source.WithoutPath(err)
@@ -58,6 +59,7 @@ func (s *cocoSet) objects(e *cocoEntry) ([]object, error) {
 		err := json.Unmarshal(text, &a)
 		switch {
 		case err != nil:
+		// A panoptic annotation has all segments of the image.
 		case a.Segments != nil:
 			var more []object
 			more, err = s.segments(e, a.panoptic)
@@ -129,6 +131,7 @@ func extent(polygons [][]float64) [4]float64 {
 // pixelsOf returns the pixels of an object: the union of its polygons, or decoded run lengths, as numbers or in the
 // text form of pycocotools.
 func pixelsOf(text json.RawMessage, polygons [][]float64, w, h int) (runMask, error) {
+	// An object that is hidden in part has several polygons.
 	if len(polygons) > 0 {
 		var parts []runMask
 		for _, p := range polygons {
@@ -153,6 +156,7 @@ func pixelsOf(text json.RawMessage, polygons [][]float64, w, h int) (runMask, er
 	if len(packed.Size) != 2 || packed.Size[0] != h || packed.Size[1] != w {
 		return runMask{}, fmt.Errorf("segmentation of size %v on an image of height %d and width %d", packed.Size, h, w)
 	}
+	// Uncompressed run lengths are numbers, as COCO's own files have them for crowds.
 	var counts []uint32
 	if err := json.Unmarshal(packed.Counts, &counts); err == nil {
 		return newMask(counts, h, w)

@@ -115,6 +115,7 @@ func (f *cocoFile) scan(seen func(int64)) (*cocoFound, error) {
 			})
 		default:
 			var other json.RawMessage
+			// info, licenses and keys of other programs.
 			err = d.Decode(&other)
 		}
 		if err != nil {
@@ -218,6 +219,7 @@ func (f *cocoFile) imageFolder(root *vfs.Root, images []imageRecord) (string, er
 				return "", fmt.Errorf("%s: %w", dir, source.WithoutPath(err))
 			}
 		}
+		// Of several folders with the same number, the first one of the list is taken.
 		if n > most {
 			best, most = dir, n
 		}

@@ -35,6 +35,7 @@ func (s *cocoSet) segments(e *cocoEntry, p panoptic) (list []object, err error) 
 	if !filepath.IsLocal(filepath.FromSlash(p.File)) {
 		return nil, fmt.Errorf("file_name %q leads out of the folder", p.File)
 	}
+	// The PNGs of panoptic_val2017.json are in the folder panoptic_val2017 beside it.
 	file := filepath.Join(strings.TrimSuffix(e.file.name, ".json"), filepath.FromSlash(p.File))
 	ids := sync.OnceValues(func() (idMap, error) { return readIDs(source.File{Root: s.root, Path: file}) })
 	for _, g := range p.Segments {
@@ -78,6 +79,7 @@ func readIDs(file source.File) (m idMap, err error) {
 	}
 	c, err := imagefile.ReadConfig(data)
 	if err == nil {
+		// The header is checked before the PNG is decoded, as it can claim any size.
 		err = c.Check(0)
 	}
 	if err != nil {

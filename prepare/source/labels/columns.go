@@ -162,9 +162,11 @@ func (r *reading) putMasks(v *source.Values, at int) error {
 		v.Make(at, 0)
 		return nil
 	}
+	// The bitmap of all masks is one allocation.
 	if int64(n)*int64(size) > maxStack {
 		return source.ValueError("%d masks of %dx%d pixels are more than %d pixels", n, r.w, r.h, maxStack)
 	}
+	// The memory of the last image is used again.
 	stack := imagefile.NewBitmap(r.stack, r.w, n*r.h)
 	r.stack = stack.Rows
 	for i := range r.objects {
@@ -216,6 +218,7 @@ func (r *reading) putMask(v *source.Values, at int) error {
 	r.stack = pixel.Grow(r.stack, r.w*r.h)
 	clear(r.stack)
 	for i, o := range r.objects {
+		// 0 is the background and 255 is ignored, so 254 classes remain.
 		if o.Class+1 >= ignoredPixel {
 			return source.ValueError("object %d: class %d, and a mask holds 254", i, o.Class)
 		}

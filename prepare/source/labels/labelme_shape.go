@@ -61,6 +61,7 @@ func (a labelmeAnnotation) groups() (list [][]labelmeShape) {
 	}
 	at := make(map[key]int)
 	for _, s := range a.Shapes {
+		// A shape without a group is an object of its own.
 		if s.Group == nil {
 			list = append(list, []labelmeShape{s})
 			continue
@@ -119,6 +120,7 @@ func (s labelmeShape) box() (b [4]float64, err error) {
 	for _, p := range s.Points {
 		b = [4]float64{min(b[0], p[0]), min(b[1], p[1]), max(b[2], p[0]), max(b[3], p[1])}
 	}
+	// Its two points, the center and one on the edge, do not enclose it.
 	if kind == "circle" {
 		c, r := s.Points[0], s.radius()
 		b = [4]float64{c[0] - r, c[1] - r, c[0] + r, c[1] + r}

@@ -51,6 +51,7 @@ func (s *maskSet) open() (format setFormat, err error) {
 		if err != nil {
 			return format, err
 		}
+		// Only Cityscapes has a folder gtFine, and classes that are known without a file.
 		if p.Masks == filepath.Join(s.dir, "gtFine") {
 			format.MaskClasses = cityscapes
 		}
@@ -102,6 +103,7 @@ func (s *maskSet) masks(p source.MaskPair) (map[string]maskFile, error) {
 	found := make(map[string]maskFile)
 	err := eachFile(s.ctx, s.root, p.Masks, func(_, rel string) error {
 		name, suffix := maskKey(rel)
+		// In a common folder, only a suffix tells a mask from an image.
 		if !source.IsMaskName(rel) || p.Images == p.Masks && suffix < 0 {
 			return nil
 		}

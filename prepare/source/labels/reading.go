@@ -27,6 +27,7 @@ func (r *reading) open(s *samples, img annotatedImage) (err error) {
 	if img.Failed != nil {
 		return img.Failed
 	}
+	// The file is needed even if the image is no field: masks and boxes are compared with its size.
 	if r.file, err = readFile(s.root, img.File, r.file); err != nil {
 		return err
 	}
@@ -45,6 +46,7 @@ func (r *reading) open(s *samples, img annotatedImage) (err error) {
 		return source.ValueError("the image is %dx%d pixels, and %dx%d by its annotations%s", r.w, r.h, a.Width, a.Height,
 			turnedSize(c.Orientation, r.w == a.Height && r.h == a.Width))
 	}
+	// Without turning the image, boxes would be on its unturned pixels.
 	if a.Upright && c.Orientation > 1 && !c.Turned(s.orient) {
 		return source.ValueError("its EXIF orientation (%d) turns the image, and annotations are on the image that is "+
 			"turned; --exif-orientation applied turns it", c.Orientation)

@@ -20,6 +20,7 @@ func newMask(counts []uint32, h, w int) (runMask, error) {
 	for _, n := range counts {
 		total += uint64(n)
 	}
+	// Paint relies on this: it does not compare positions with the size of the mask.
 	if total != uint64(h)*uint64(w) {
 		return runMask{}, fmt.Errorf("run lengths of %d pixels for a mask of %dx%d", total, w, h)
 	}
@@ -44,8 +45,8 @@ func maskOfBits(h, w int, is func(x, y int) bool) runMask {
 }
 
 // parseRuns reads the text form of run lengths (rleFrString of cocoapi's common/maskApi.c): numbers in groups of 5
-// bits, the lowest first, as characters from 48 on, with a sixth bit for "more". From the third run on, a number is
-// the difference from the run two before.
+// bits, the lowest first, as characters from 48 on, with a sixth bit for "more". From the fourth run on, a number
+// is the difference from the run two before.
 func parseRuns(text string, h, w int) (runMask, error) {
 	var counts []uint32
 	for i := 0; i < len(text); {
@@ -61,6 +62,7 @@ func parseRuns(text string, h, w int) (runMask, error) {
 			}
 			i++
 		}
+		// The first three runs are stored as they are.
 		if n := len(counts); n > 2 {
 			x += int64(counts[n-2])
 		}
@@ -77,6 +79,7 @@ func (m runMask) Paint(set func(x, y0, y1 int)) {
 	at := 0
 	for i, n := range m.Counts {
 		end := at + int(n)
+		// A run goes on at the top of the next column.
 		for i%2 == 1 && at < end {
 			x, y := at/m.H, at%m.H
 			stop := min(m.H, y+end-at)
@@ -144,9 +147,11 @@ func polygonMask(xy []float64, h, w int) (runMask, error) {
 	}
 	o := outline{h: h, w: w}
 	steps := 0
+	// The outline is closed: the last corner is before the first.
 	last := outlinePoint{outlineScaled(xy[len(xy)-2]), outlineScaled(xy[len(xy)-1])}
 	for i := 0; i < len(xy); i += 2 {
 		for _, v := range xy[i : i+2] {
+			// Negated, so that NaN is refused, too. With larger coordinates, the steps below would overflow.
 			if !(math.Abs(v) <= 1e7) {
 				return runMask{}, fmt.Errorf("a polygon with a corner at %v", v)
 			}

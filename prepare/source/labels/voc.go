@@ -139,6 +139,7 @@ func (s *vocSet) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet,
 		}
 		return []imageSet{{"", names}}, nil
 	}
+	// A single list says which images are used, and divides nothing.
 	if len(sets) == 1 {
 		sets[0].split = ""
 		return sets, nil
@@ -206,6 +207,7 @@ func (s *vocSet) files(dir string) map[string]string {
 		return found
 	}
 	found := make(map[string]string)
+	// One listing for all images of a folder.
 	entries, _ := source.ReadDir(s.ctx, s.root, dir) // what is missing is a bad sample
 	for _, e := range entries {
 		if source.IsImageName(e.Name()) {

@@ -59,6 +59,7 @@ var pascal = []string{"aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "
 func (s *vocSet) findClasses(files []string) error {
 	var lock sync.Mutex
 	found := make(map[string]bool)
+	// Thousands of small files: in a bucket, each is a request.
 	source.Overlap(s.ctx, len(files), func(i int) {
 		a, err := parseVOC(s.root, files[i])
 		lock.Lock()
@@ -71,6 +72,7 @@ func (s *vocSet) findClasses(files []string) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
+	// An object without a name becomes a bad sample, and no class.
 	delete(found, "")
 	if s.names = slices.Sorted(maps.Keys(found)); !slices.ContainsFunc(s.names, func(n string) bool {
 		return !slices.Contains(pascal, n)

@@ -81,6 +81,7 @@ func (s *yoloSet) open(path string) error {
 			}
 		}
 	}
+	// A single split divides nothing, and its name would only be in the way.
 	if len(s.splits) == 1 {
 		s.splits = nil
 		for i := range s.images {
@@ -96,6 +97,7 @@ func (s *yoloSet) openFolder() error {
 	if err != nil {
 		return errors.New("the folder has neither a YAML file with train and names, nor the folders images and labels")
 	}
+	// labelImg writes classes.txt beside the labels, others at the top.
 	for _, name := range []string{filepath.Join(s.dir, "classes.txt"), filepath.Join(s.dir, "labels", "classes.txt")} {
 		text, err := s.root.ReadFile(name, nil, source.MaxText)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -111,6 +113,7 @@ func (s *yoloSet) openFolder() error {
 			splits = append(splits, e.Name())
 		}
 	}
+	// Images may also be in the folder images itself.
 	if len(splits) < 2 {
 		return s.add("", s.dir, "images")
 	}

@@ -57,6 +57,7 @@ func readConfig(root *vfs.Root, file string) (c yoloConfig, err error) {
 			c.splits = append(c.splits, yoloSplit{name, places})
 		}
 	}
+	// Ultralytics needs train and val; one of them is enough here.
 	if len(c.splits) == 0 {
 		return c, errors.New("names no images: it has none of train, val and test")
 	}

@@ -62,6 +62,7 @@ func (in *input) fill() error {
 		if in.err != nil {
 			return in.err
 		}
+		// All values were copied out of the block by take, so its memory can be used again.
 		if cap(in.block) > 0 {
 			b := in.block[:cap(in.block)]
 			in.free.Put(&b)
@@ -113,6 +114,7 @@ func (in *input) memory(n int) []byte {
 	if len(in.arena) < n {
 		in.arena = make([]byte, arenaBytes)
 	}
+	// The capacity ends at n, so that appending to a value never reaches its neighbor.
 	out := in.arena[:0:n]
 	in.arena = in.arena[n:]
 	return out

@@ -171,6 +171,7 @@ func (p *Producer) ReadFields() error {
 			s = store.NewRagged(f.Name, f.DType, f.Shape...)
 		}
 		s.Content, s.Layout, s.Image, s.Instances, s.Dims = f.Content, f.Layout, f.Image, f.Instances, f.Dims
+		// An empty list and none are the same in the schema.
 		if len(f.Classes) > 0 {
 			s.Classes = f.Classes
 		}
@@ -211,6 +212,7 @@ func (p *Producer) Samples() iter.Seq2[source.Sample, error] {
 			if err == io.EOF {
 				return
 			}
+			// Samples are kept before they are yielded, so that a pass that stops early loses none.
 			if pass == 1 && err == nil {
 				p.heads = append(p.heads, s)
 			}
@@ -236,6 +238,7 @@ func (p *Producer) sample() (source.Sample, error) {
 	if err != nil {
 		return source.Sample{}, gone(err)
 	}
+	// Checked before the values are read, which may be large.
 	if kind != 'E' && p.start.End >= 0 && p.next >= p.start.End {
 		return source.Sample{}, fmt.Errorf("stream: received sample %d, but only %d were announced; set samples to the total",
 			p.next, p.start.End)
@@ -285,6 +288,7 @@ func (p *Producer) record() (s source.Sample, err error) {
 		if n > maxValue {
 			return s, fmt.Errorf("stream: sample %d: %s: %d bytes are too many", p.next, f.Name, n)
 		}
+		// All sizes come before all values, so that one read takes the whole sample.
 		values[i].size = int(n)
 		total += int(n)
 	}

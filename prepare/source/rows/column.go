@@ -55,6 +55,7 @@ func (c *Column) look(x *Value, isImage func([]byte) bool) {
 	if x.Null {
 		return
 	}
+	// The first value decides what the column is.
 	if c.seen == 0 && c.Sniff {
 		if c.DType = x.DType; c.DType != tensor.Invalid {
 			c.known = nil // numbers are labels as they are
@@ -70,6 +71,7 @@ func (c *Column) look(x *Value, isImage func([]byte) bool) {
 	if x.List {
 		c.several = true
 		for _, b := range x.Items {
+			// One value that is not UTF-8 makes the column bytes, as a text field holds UTF-8 only.
 			c.binary = c.binary || !utf8.Valid(b)
 			c.Images = c.Images || c.seen <= looked && isImage != nil && isImage(b[:min(len(b), 16)])
 		}
@@ -319,6 +321,7 @@ func (t *target) putNull(v *source.Values) error {
 // for any shape of as many numbers.
 func (t *target) putNumbers(v *source.Values, x *Value) error {
 	dims := x.Shape()
+	// The first axis of a ragged value is its number of rows, which may be any.
 	if t.typ.Ragged {
 		dims = dims[min(len(dims), 1):]
 	}

@@ -84,6 +84,7 @@ func (s *scan) order() (list []string) {
 // run reads the files as far as necessary, and returns the number of rows in each. If the files declare everything,
 // including their counts, it reads nothing.
 func (s *scan) run(files []File, names []string) (counts []int64, err error) {
+	// With declared columns, a wrong name is known before any row is read.
 	for w := range s.wants {
 		if _, known := s.byName[w]; s.declared && !known {
 			return nil, fmt.Errorf("--fields %s: there is no column %q%s", w, w, suggest.Hint(w, s.order()))
@@ -131,6 +132,7 @@ func (s *scan) Column(name []byte) int {
 	if ok || s.declared {
 		return -1
 	}
+	// Nothing is declared: every value is a list of something, as in a Feature of TFRecord.
 	if at = s.add(&Column{Name: string(name), List: true, Unwrap: true, Sniff: true}); s.open[at] {
 		return at
 	}

@@ -54,6 +54,7 @@ func (s *rows) shorten() {
 	for _, n := range s.names {
 		s.short = append(s.short, filepath.Base(n))
 	}
+	// Compact removes equal neighbors, so a shorter list means a name that occurs twice.
 	sorted := slices.Sorted(slices.Values(s.short))
 	if len(slices.Compact(sorted)) < len(s.short) {
 		s.short = nil
@@ -186,6 +187,7 @@ func (s *rows) From(n int64) iter.Seq2[source.Sample, error] {
 				}
 				at++
 			}
+			// Rows were counted by the first pass, and Info.Count must hold.
 			if at < s.counts[i] {
 				yield(source.Sample{}, fmt.Errorf("source %s: %s ends at row %d of %d", s.path, s.short[i], at, s.counts[i]))
 				return
@@ -213,6 +215,7 @@ func (d rowData) Read(v *source.Values) error {
 		return err
 	}
 	for _, at := range d.rows.columns {
+		// --missing decides about a feature that a record does not have, as about any null.
 		if !r.there[at] {
 			if err := r.Value(at, &Value{Null: true}); err != nil {
 				return err

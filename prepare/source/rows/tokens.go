@@ -29,6 +29,7 @@ func OpenTokens(ctx context.Context, root *vfs.Root, path string, opts source.Op
 	}
 	var given *column.Type
 	for i, w := range selection {
+		// The type is about the file and not about a conversion, so it is taken out of the selection.
 		if w.Column == tokensColumn && w.Type != "" {
 			t, _ := column.ParseType(w.Type) // ParseFields has checked it
 			given = &t
@@ -139,6 +140,7 @@ func (f *tokensFile) megatron(size int64, given *column.Type) error {
 
 // check returns an error if a sequence is not inside of the .bin, before any record is read.
 func (f *tokensFile) check(size int64) error {
+	// Lengths and offsets of many sequences are read together: an index has millions.
 	const block = 64 << 10
 	lengths, places := make([]byte, 4*block), make([]byte, 8*block)
 	for i := int64(0); i < f.count; i += block {

@@ -190,6 +190,8 @@ func (e *values) feature(m message) error {
 		if f.wire != wireBytes || f.number < bytesKind || f.number > intKind {
 			continue
 		}
+		// By the rules of protobuf, a later member of a oneof replaces the earlier one. In a list, each feature is
+		// a value.
 		if e.kind != f.number && !e.list { // the last one of a oneof counts
 			e.kind, e.count, e.one, e.items, *e.buf = 0, 0, nil, nil, (*e.buf)[:e.begin]
 		}
@@ -253,6 +255,7 @@ func (e *values) value() (x rows.Value) {
 		return x
 	case bytesKind:
 		x.Data = e.one
+		// A single byte string outside of a list is a value, and no list of one.
 		if x.List = e.count != 1 || e.list; x.List {
 			x.Data, x.Items = nil, e.items
 			if e.count == 1 {

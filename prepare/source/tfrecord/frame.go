@@ -40,6 +40,7 @@ func (f *frames) next(skip bool) ([]byte, error) {
 		return nil, errHead
 	}
 	n := binary.LittleEndian.Uint64(f.head[:])
+	// The length has a checksum of its own, but a writer can still store any number.
 	if n > source.MaxValue {
 		return nil, fmt.Errorf("a record of %d bytes; at most %d are possible", n, source.MaxValue)
 	}

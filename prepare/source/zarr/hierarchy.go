@@ -51,6 +51,7 @@ func (h *hierarchy) enter(path string) {
 		if i := strings.LastIndexByte(path, '/'); i >= 0 {
 			above, name = path[:i], path[i+1:]
 		}
+		// The groups above are known, too, if this one is.
 		if slices.Contains(h.lists[above], name) {
 			return
 		}
@@ -160,6 +161,7 @@ func (h *hierarchy) Check(path string) error {
 	if spec, err := a.Spec(); err == nil {
 		size = int64(spec.DType.Size())
 	}
+	// So few values fit in memory whatever the files say.
 	if a.Records() <= 64<<20/size {
 		return nil
 	}

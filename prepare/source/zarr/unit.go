@@ -214,6 +214,7 @@ func (f *File) Guess(selection []column.Selection) (*unit.Records, []unit.Unit, 
 	for i, name := range levels {
 		levels[i] = escape.Replace(name)
 	}
+	// The siblings differ in the last element of their paths only.
 	levels[len(levels)-1] = "*"
 	records := &unit.Records{Levels: levels}
 	units, err := f.Units(records)

@@ -95,6 +95,7 @@ func (h *hierarchy) columns(selection []column.Selection) (list []array.Column, 
 		c, err := newColumn(h.ctx, h.source, a, h.pool)
 		if err != nil {
 			r := array.Rejection{Name: origin(h.source, a), Err: fmt.Errorf("%w%s", err, Remedy(h.source, err))}
+			// A single value is no field in any case, so it is no loss.
 			if bad = append(bad, r); a.Scalar() {
 				continue
 			}
@@ -136,6 +137,7 @@ func newColumn(ctx context.Context, path string, a *zarr.Array, pool *chunk.Pool
 	name := origin(path, a)
 	c := array.Column{Field: source.NumberField(layout.FieldName(name), spec.DType, spec.Shape...), Count: a.Records()}
 	c.Field.Origin = name
+	// Zarr allows names for some axes only; a list of empty names says nothing.
 	if len(a.Dimensions) == len(spec.Shape)+1 && strings.Join(a.Dimensions, "") != "" {
 		c.Field.Dims = a.Dimensions
 	}
