@@ -32,6 +32,7 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 	var unread []unreadDataset
 	var lengths []int64
 	for d := range f.meta.Data() {
+		// Coordinates are compared with the lengths of all other datasets.
 		if d.Err == nil && len(d.Dims) > 0 && !d.IsCoordinate() {
 			lengths = append(lengths, d.Dims[0])
 		}
@@ -39,6 +40,7 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 	whole := make(map[string]bool) // columns that are a whole dataset of numbers
 	selection = append([]column.Selection(nil), selection...)
 	for d := range f.meta.Data() {
+		// netCDF-4 stores a dimension without coordinates as a dataset, too.
 		if len(selection) == 0 && d.IsDimension() {
 			bad = append(bad, array.Rejection{Name: d.Path, Err: errors.New("a dimension of netCDF without values")})
 			continue
@@ -55,6 +57,7 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 			whole[trim(d.Path)] = noField == nil
 			continue
 		}
+		// The general error would only say that references are not supported.
 		if cell := cellError(d); cell != nil {
 			err = cell
 		}
@@ -218,9 +221,11 @@ func (f *File) columns(d *meta.Dataset, as enumerated) ([]array.Column, error) {
 	if size := r.RecordBytes(); size < 1 || size > source.MaxValue {
 		return nil, fmt.Errorf("records of %d bytes: %w", size, meta.ErrUnsupported)
 	}
+	// Readers give numbers in this machine's byte order, except the members of compounds.
 	if len(list) == 1 && list[0].plain() && (d.Type.Class != meta.Compound || !list[0].typ.BigEndian) {
 		return []array.Column{f.whole(d, r, list[0].field)}, nil
 	}
+	// All columns of the dataset share it.
 	b := &blocks{ctx: f.ctx, r: r, step: blockRecords(d, r.RecordBytes())}
 	heap := d.Heap()
 	var columns []array.Column

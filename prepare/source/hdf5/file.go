@@ -85,6 +85,7 @@ func (f *File) Close() error {
 func (f *File) records(d *meta.Dataset) (array.Records, error) {
 	opts := chunk.Options{Pool: f.pool, References: true}
 	switch {
+	// The dataset is then contiguous, and has no bytes in this file.
 	case len(d.External) > 0:
 		inside := *d
 		inside.External, inside.Layout.Offset = nil, 0

@@ -67,6 +67,7 @@ func strides(dims []int64, size int64) []stride {
 	list := make([]stride, len(dims))
 	for i := len(dims) - 1; i >= 0; i-- {
 		list[i] = stride{dims[i], size}
+		// The sizes come from the file and are multiplied here for the first time.
 		if dims[i] > 0 && size > math.MaxInt64/dims[i] {
 			size = 0 // the shape overflows; fieldOf refuses a record of that size
 		}
@@ -91,6 +92,7 @@ func (p part) expand(path string) (list []part, err error) {
 		return []part{p}, err
 	}
 	for _, m := range p.typ.Members {
+		// The axes of the compound stay: an array of compounds becomes an array for each member.
 		inner := part{name: p.name + "/" + m.Name, typ: m.Type, at: p.at + m.Offset, axes: p.axes}
 		more, err := inner.expand(path)
 		if err != nil {
@@ -217,6 +219,7 @@ func (p *part) class(x int64) (int64, bool) {
 	if p.numbers == nil {
 		return x, x >= 0 && x < int64(len(p.field.Classes))
 	}
+	// The numbers are sorted, and a class is the position of its number.
 	at, ok := slices.BinarySearchFunc(p.numbers, x, p.compare)
 	return int64(at), ok
 }

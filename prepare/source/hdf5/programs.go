@@ -74,6 +74,7 @@ func unpickled(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		char := rune(text[i])
+		// The order does not matter: a text begins with one of them at most.
 		for mark, digits := range map[string]int{`\u`: 4, `\U`: 8} {
 			rest, is := strings.CutPrefix(text[i:], mark)
 			if code, err := strconv.ParseUint(rest[:min(digits, len(rest))], 16, 32); is && err == nil {

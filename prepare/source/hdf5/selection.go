@@ -47,6 +47,7 @@ func newSelection(s meta.Selection, dims []int64) (sel selection, err error) {
 		step *= dims[i]
 	}
 	sel.width = 1
+	// At least one axis is left, as records are along the first.
 	for n := len(sel.axes); n > 1 && sel.axes[n-1].whole(); n-- { // join axes that are selected completely
 		sel.width *= sel.axes[n-1].length
 		sel.axes = sel.axes[:n-1]
@@ -75,6 +76,7 @@ func newAxis(s meta.AxisSelection, length int64) (a axis, err error) {
 	if s.Count == 0 || s.Block == 0 {
 		return a, nil
 	}
+	// Blocks that overlap would select an element twice.
 	if s.Stride < s.Block && s.Count > 1 || s.Block > length || s.Count > length || s.Start > length-s.Block ||
 		s.Count > 1 && s.Count-1 > (length-s.Block-s.Start)/s.Stride {
 		return a, outside
@@ -123,6 +125,7 @@ func (s *selection) row() int64 {
 // at returns the position of selected element k in the dataset, in C order, and the number of selected elements
 // from it on that are contiguous there.
 func (s *selection) at(k int64) (place, run int64) {
+	// From the last axis to the first, as in the digits of a number.
 	in := k % s.width
 	k /= s.width
 	place = in

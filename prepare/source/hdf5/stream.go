@@ -37,6 +37,7 @@ func (r *Stream) Read(p []byte) (int, error) {
 	if left == 0 {
 		return 0, io.EOF
 	}
+	// The caller's buffer holds a whole row of chunks: the records are read into it without a copy.
 	if n := int64(len(p) / size); n >= min(r.step, left) {
 		n = min(n, left)
 		if err := r.r.Records(r.ctx, p[:int(n)*size], r.at, r.at+n); err != nil {
@@ -53,6 +54,7 @@ func (r *Stream) Read(p []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// The first part of rest is returned by the branch above.
 	return r.Read(p)
 }
 

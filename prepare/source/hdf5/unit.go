@@ -25,6 +25,7 @@ func (f *File) Units(records *unit.Records) ([]unit.Unit, error) {
 	for level := range records.Levels {
 		var below []*meta.Link
 		for _, l := range links {
+			// A declaration with more levels matches nothing below a dataset.
 			if l.Group == nil {
 				continue
 			}
@@ -32,6 +33,7 @@ func (f *File) Units(records *unit.Records) ([]unit.Unit, error) {
 				if !records.Matches(level, inner.Name) {
 					continue
 				}
+				// An external link that matches would be a unit whose records are missing.
 				if missed := f.missed(inner); missed != nil {
 					return nil, fmt.Errorf("%s: %w", trim(inner.Path), missed)
 				}

@@ -65,6 +65,7 @@ func (f *File) virtual(d *meta.Dataset) (array.Records, error) {
 		}
 		v.record *= n
 	}
+	// A record is limited before memory is allocated for it.
 	if v.record > source.MaxValue/d.Type.Size {
 		return nil, fmt.Errorf("records of %d elements: %w", v.record, meta.ErrUnsupported)
 	}
@@ -134,6 +135,7 @@ func (m *mapping) read(ctx context.Context, v *virtual, dst []byte, a, b int64) 
 	if err != nil {
 		return err
 	}
+	// Only now the shape of the origin is known, which its selection is checked against.
 	src, err := newSelection(m.from, o.data.Dims)
 	if err != nil {
 		return err
@@ -158,6 +160,7 @@ func (m *mapping) readRows(ctx context.Context, v *virtual, o *origin, src *sele
 	row := src.row()
 	k := from / row
 	place, run := src.axes[0].at(k)
+	// Consecutive records of the origin are read together, up to the end of the selection.
 	run = min(run, max(1, originBytes/int64(max(1, o.RecordBytes()))), (end-1)/row+1-k)
 	buf := make([]byte, run*int64(o.RecordBytes()))
 	if err := o.Records.Records(ctx, buf, place, place+run); err != nil {
@@ -196,6 +199,7 @@ func (v *virtual) origin(s meta.VirtualSource) (*origin, error) {
 func (v *virtual) closeOrigins() {
 	for _, o := range v.open {
 		inner, ok := o.Records.(*virtual)
+		// A converted origin can be a virtual dataset inside.
 		if w, wide := o.Records.(*array.Converted); wide {
 			inner, ok = w.Narrow.(*virtual)
 		}

@@ -48,6 +48,7 @@ func (a *agreement) agree(s *tableScan) []column.Type {
 		g := &a.guesses[k]
 		g.Merge(&c.guess)
 		if types[k] = g.Result(c.name); !types[k].Fixed(g) {
+			// A ragged column, or one of images: no block has room for it.
 			if !types[k].Words(g) {
 				a.blocks, a.left = nil, 0 // rows are read one by one
 			}
@@ -85,6 +86,7 @@ func (a *agreement) look(r *typedReader, s *tableScan, b scanBlock) (rows int64)
 	types, done := a.begun(), false
 	if types != nil && r.knows(s, b) {
 		r.begin(types, s, b.block)
+		// The types come from other blocks. What the cells of this block tell is added to the scan below.
 		if done = r.read(b.block); done {
 			r.enter(s, b.number)
 			rows = int64(r.rows)
@@ -96,6 +98,7 @@ func (a *agreement) look(r *typedReader, s *tableScan, b scanBlock) (rows int64)
 	if !r.knows(s, b) {
 		return rows
 	}
+	// The block itself may have changed the types: its values count only if they have not.
 	agreed := a.agree(s)
 	if done && !r.odd && sameTypes(types, agreed) || a.wants() && r.again(agreed, s, b) {
 		a.hold(b, r)
@@ -146,6 +149,8 @@ func (r *typedReader) begin(types []column.Type, found *tableScan, b *block) {
 		c := &r.columns[k]
 		c.typ, c.size, c.traits, c.some, c.minusZero = types[k], sizeOf(&types[k]), 0, false, false
 		n := (c.size*r.most + valueBytes - 1) / valueBytes * valueBytes
+		// The capacity ends with the column's part of the memory, so that its values never reach the part of the
+		// next column.
 		c.values, memory = memory[:0:n], memory[n:]
 		if c.text, c.empty = c.size == 0, false; c.text {
 			c.values, c.ends, c.known = c.words[:0], c.ends[:0], found.columns[k].knowsText

@@ -50,6 +50,7 @@ func (t *table) Blocks() iter.Seq2[source.Block, error] {
 				if len(held) > 0 && b != nil && held[0].is(b) {
 					next, held = heldRead{held[0], t}, held[1:]
 				}
+				// The rows come before the error: a file may end in the middle of a block.
 				if b != nil && !yield(next, nil) {
 					return errStop
 				}
@@ -209,6 +210,7 @@ func (r *blockReader) add(rows *source.Rows, row *tableRow) {
 		return
 	}
 	for i, n := range r.begun {
+		// Some fields of the row may have been appended before the bad one.
 		rows.Values[i] = rows.Values[i][:n]
 	}
 	bad := *row

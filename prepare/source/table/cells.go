@@ -41,6 +41,7 @@ func (s *splitter) split(text string, quoted bool, comma byte, columns int) (row
 	for i, newlines := range s.newlines {
 		ends := s.commas[i] | newlines
 		if quoted {
+			// inside carries the state of the last byte into the next 64: all ones within quotes.
 			within := parity(s.quotes[i]) ^ inside
 			inside = uint64(int64(within) >> 63)
 			ends, newlines = ends&^within, newlines&^within
@@ -48,6 +49,7 @@ func (s *splitter) split(text string, quoted bool, comma byte, columns int) (row
 		lines += bits.OnesCount64(newlines)
 		s.add(64*i, ends)
 	}
+	// A row with another number of cells, or a last line without its newline.
 	if len(s.ends) != lines*columns {
 		return 0
 	}

@@ -36,6 +36,7 @@ type csvRows struct {
 // that Excel's line sep= names. UTF-16 and UTF-32 are refused with the command that converts them: read as bytes,
 // most characters would be followed by NUL.
 func (csvFormat) open(r io.Reader) (rowReader, error) {
+	// Enough for the header of most tables; a longer one is cut for the choice of the separator only.
 	first := make([]byte, 4096)
 	n, err := io.ReadFull(r, first)
 	if err != nil && err != io.ErrUnexpectedEOF {
@@ -148,6 +149,7 @@ func (c *csvRows) next(row *tableRow) error {
 		if err != nil {
 			return err
 		}
+		// The line may end within a quoted cell, so the row has to be parsed to find its end.
 		if strings.IndexByte(line, '"') >= 0 {
 			*row = tableRow{at: c.lines.at, comma: c.comma}
 			return c.quoted(row, line)
@@ -163,6 +165,7 @@ func (c *csvRows) text() *lineReader { return &c.lines }
 
 // separator implements rowReader.
 func (c *csvRows) separator() byte {
+	// From '-' to '9' are the minus sign, the point, the slash and the digits.
 	if c.comma >= '-' && c.comma <= '9' || c.comma == '"' {
 		return 0 // numbers and quoted cells contain these characters
 	}
@@ -194,6 +197,7 @@ func quotedRows(lines string, comma byte) int {
 		if n := strings.LastIndexByte(lines[pos:pos+i], '\n'); n >= 0 {
 			row = pos + n + 1
 		}
+		// A quote within a cell that does not begin with a quote.
 		if pos += i; pos > 0 && lines[pos-1] != comma && lines[pos-1] != '\n' {
 			return 0
 		}
@@ -355,6 +359,7 @@ func (csvFormat) typed(r *typedReader, file *tableFile, text string) int {
 				n = csvCell(text[pos:], comma)
 				cell = text[pos : pos+n]
 			}
+			// The row has fewer cells than columns, or text after a closing quote.
 			if k < last && (pos+n == len(text) || text[pos+n] != comma) {
 				return 0
 			}

@@ -78,6 +78,7 @@ func (a *arrayLines) more() {
 	text, _ := a.r.Peek(a.r.Buffered())
 	a.buf = a.buf[:0]
 	for i := 0; i < len(text) && a.err == nil; i++ {
+		// Most bytes are in texts, which are copied up to the next quote, escape or line end.
 		if a.inText && !a.escaped {
 			n := bytes.IndexAny(text[i:], "\"\\\n")
 			if n < 0 {

@@ -74,6 +74,7 @@ func (jsonlFormat) each(row *tableRow, f func(i int, column string, c column.Cel
 	if row.file != nil {
 		q.keys, q.order = row.file.table.keys, row.file.table.order
 	}
+	// If quickJSON gives up in the middle of a row, f sees the first cells again below, which does no harm.
 	if q.whole() {
 		return q.twice()
 	}
@@ -88,6 +89,7 @@ func (jsonlFormat) each(row *tableRow, f func(i int, column string, c column.Cel
 
 // twice returns an error if a name occurs twice: readers of JSON do not agree which of the values counts.
 func twice(names []string) error {
+	// Most rows have few members, for which comparing is cheaper than a map.
 	const few = 16 // to compare each with each
 	seen := make(map[string]bool)
 	for i, name := range names {

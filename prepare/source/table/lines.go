@@ -50,6 +50,7 @@ func (l *lineReader) whole(max int) (text string, lines int64, err error) {
 	for {
 		end := len(l.block)
 		if !l.end || end > max {
+			// If no line ends within max, one longer line is taken.
 			end = strings.LastIndexByte(l.block[:min(end, max)], '\n') + 1
 			if end == 0 {
 				end = strings.IndexByte(l.block, '\n') + 1
@@ -103,6 +104,7 @@ func (l *lineReader) fill() error {
 	if l.end = err == io.EOF; !l.end && err != nil {
 		return err
 	}
+	// Only at the end of a file so little is read.
 	if n+m < len(buf)/2 {
 		l.block = string(buf[:n+m]) // a copy, so that little text does not keep all of buf
 		return nil

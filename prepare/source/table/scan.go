@@ -218,6 +218,7 @@ func (t *table) expect(order []string) {
 // column returns the field for a selection. If a column of numbers became text because of some cell, the note says
 // which.
 func (s *tableScan) column(w column.Selection) (tableColumn, error) {
+	// A name that is no column may be a glob or a sum of names.
 	c := s.named[w.Column]
 	if c == nil {
 		return s.concat(w)

@@ -43,6 +43,7 @@ func (t *table) scan(ctx context.Context, seen func(int64), selection []column.S
 	err := t.eachFile(func(file *tableFile) error {
 		for {
 			b, err := nextBlock(file)
+			// The block comes with the error after it, and is examined first.
 			if b != nil {
 				stop = w.add(b)
 			}
@@ -110,6 +111,7 @@ func (w *scanWork) begin(header bool) {
 				switch {
 				case w.idle:
 					w.counted(b.number, b.count())
+				// With --fields, types are mostly given, and values are not kept: agreement is about all columns.
 				case len(part.selection) > 0:
 					w.counted(b.number, part.look(w.table.format, b))
 				default:

@@ -157,6 +157,7 @@ func (r *typedReader) other(k, row int, cell column.Cell) {
 	if c.size == 0 {
 		return
 	}
+	// The values of an odd block are not used, but their length must grow with the rows.
 	if r.odd {
 		c.values = c.values[:len(c.values)+c.size]
 		return

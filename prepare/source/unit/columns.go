@@ -62,6 +62,7 @@ type wanted struct {
 func NewColumns(units []Unit, records *Records, selection []column.Selection) (*Columns, error) {
 	c := &Columns{units: units, records: records, starts: make([]int64, 1, len(units)+1), splits: splitsOf(units),
 		selected: len(selection) > 0}
+	// The first unit decides the members; the others are compared with it while they are counted.
 	err := c.choose(selection)
 	if err == nil {
 		err = c.findPhotos()
@@ -75,6 +76,7 @@ func NewColumns(units []Unit, records *Records, selection []column.Selection) (*
 			return nil, err
 		}
 		last := c.starts[len(c.starts)-1]
+		// Counts come from the files, and their sum must not overflow.
 		if n > math.MaxInt64-last {
 			return nil, fmt.Errorf("%s has %d rows, which are with those before more than 2^63", u.Name(), n)
 		}
@@ -90,6 +92,7 @@ func NewColumns(units []Unit, records *Records, selection []column.Selection) (*
 	for i := 0; i < len(c.members) && err == nil; i++ {
 		err = c.joinNames(&c.members[i])
 	}
+	// From here on Close has something to close.
 	c.pool = newPool(units, names)
 	if err == nil {
 		err = c.compare()
@@ -228,6 +231,7 @@ func (c *Columns) choose(selection []column.Selection) error {
 		switch {
 		case m.Optional && m.Err != nil:
 			c.Hints = append(c.Hints, fmt.Sprintf("left out: %s: %v", m.Name, m.Err))
+		// Left out without a hint: it is a name or an alternative, and not missed.
 		case m.Optional:
 		case m.Err != nil:
 			errs = append(errs, within(c.units[0], fmt.Errorf("%s: %w", m.Name, m.Err)))
@@ -411,6 +415,7 @@ func (c *Columns) count(u Unit) (int64, error) {
 		if err := c.alike(u, w, m); err != nil {
 			return 0, err
 		}
+		// For raw files with any number of rows, equal lengths are chance.
 		if m.Rows != w.fixed || c.records.Type != nil && c.records.Type.Ragged {
 			w.fixed = -1
 		}
@@ -604,6 +609,7 @@ func (c *Columns) addMember(m int) error {
 	case w.fixed == 0:
 		return fmt.Errorf("%s has no rows in any unit; leave it out: %s", w.Name, c.without(w.Name))
 	default:
+		// Units of one length make records of a fixed size.
 		if field.Ragged = w.fixed < 0; w.fixed >= 0 {
 			field.Shape = append(tensor.Shape{int(w.fixed)}, field.Shape...)
 		}
@@ -652,6 +658,7 @@ func (c *Columns) readRows(m int, a, b int64, dst []byte) error {
 	size := len(dst) / int(b-a)
 	for a < b {
 		k, in := c.place(a)
+		// Records up to the end of the unit.
 		n := min(b, c.starts[k+1]) - a
 		err := c.use(k, func(o *opened) error {
 			from := &o.columns[m]

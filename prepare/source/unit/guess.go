@@ -33,6 +33,7 @@ func Guess(units []Unit, records *Records, selection []column.Selection) (certai
 		all.numbers, all.texts, all.differ = all.numbers || in.numbers, all.texts || in.texts, all.differ || in.most != first
 	}
 	switch singles := all.numbers || all.texts; {
+	// An unlimited axis is the axis along which files continue each other.
 	case grows:
 		records.Rows = true
 		return true, nil

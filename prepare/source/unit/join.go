@@ -101,6 +101,7 @@ func (c *Columns) joinNames(w *wanted) error {
 	} else {
 		w.Field.Shape = tensor.Shape{len(n.all)}
 	}
+	// A union of dense columns has no other value for a column that a unit does not have; 0 would be a measurement.
 	w.absent, _ = w.Field.DType.AppendParsed(nil, "nan") // only fields of floats need the value
 	return nil
 }
@@ -136,6 +137,7 @@ func (w *wanted) joined(k int, buf []byte, from int) ([]byte, error) {
 		return buf[:from+movePairs[w.Field.DType](buf[from:], w.features.to[k], w.features.sort[k])], nil
 	}
 	size, to := w.Field.DType.Size(), w.features.to[k]
+	// The field may be wider than the unit, so the values cannot be moved in place.
 	values := slices.Clone(buf[from:])
 	buf = buf[:from]
 	for ; len(values) > 0; values = values[len(to)*size:] {

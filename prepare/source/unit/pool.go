@@ -53,6 +53,7 @@ func (p *pool) take(k int) (*opened, error) {
 		p.recent.MoveToFront(o.recent)
 	}
 	o.users++
+	// The new unit is the most recent, so it is not among the removed ones.
 	left := p.trim(mostOpen)
 	p.mu.Unlock()
 	o.once.Do(func() {
@@ -63,6 +64,7 @@ func (p *pool) take(k int) (*opened, error) {
 			}
 		}
 	})
+	// A unit that cannot be opened keeps its error in the pool, so that it is not tried for each record.
 	if err := errors.Join(o.err, closeAll(left)); err != nil {
 		return nil, errors.Join(within(p.units[k], err), p.giveBack(o))
 	}
