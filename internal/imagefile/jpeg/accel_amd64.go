@@ -6,16 +6,21 @@ import (
 	"unsafe"
 )
 
-// Values of huffmanUnits' status.
+// unitsDone and the constants after it are what huffmanUnits returns as its status. The generator
+// of the kernel (_asm/huffman.go) has the same constants.
 const (
-	unitsDone   = iota
-	unitsHungry // bits must be filled in otherwise
-	unitsBad    // bits that are not a code
-	unitsOdd    // the entry led beyond the block
+	unitsDone   = iota // all units are decoded
+	unitsHungry        // a marker or the end of the file is near: bitReader.fill must refill
+	unitsBad           // the bits are no code, or a run leads out of the block
+	unitsOdd           // an entry of two coefficients led out of the block: bitReader.ended decides what is right
 )
 
-// unitsFast is bitReader.units; done is false if nothing was done. The kernel gets pos, acc and
-// n as an array: three words of bitReader that stand together.
+// unitsFast is bitReader.units with the kernel. done is false if there is no kernel to use, and
+// then nothing has been read. The kernel gets pos, acc and n as one array of three words: they lie
+// next to each other in bitReader, which the declarations below check when the package is compiled.
+//
+// The kernel stops at whatever is rare, the loop here does that part in Go and starts it again
+// where it stopped: in the middle of block at, after coefficient k.
 func (r *bitReader) unitsFast(blocks []unitBlock, units int) (ok, done bool) {
 	if !useKernels || len(r.data) < 8 {
 		return false, false
@@ -52,7 +57,8 @@ func (r *bitReader) unitsFast(blocks []unitBlock, units int) (ok, done bool) {
 	}
 }
 
-// Offsets that the kernel uses.
+// blockSize and the constants after it are sizes and offsets in bytes of the fields that the kernel
+// reads in unitBlock and huffTable.
 const (
 	blockSize = int(unsafe.Sizeof(unitBlock{}))
 	coefsAt   = 0
@@ -69,6 +75,8 @@ const (
 	indexAt   = firstAt + 4*17
 )
 
+// An array index that is not 0 does not compile: each line here proves that a field lies where the
+// kernel looks for it.
 var (
 	_ = [1]struct{}{}[unsafe.Offsetof(bitReader{}.acc)-unsafe.Offsetof(bitReader{}.pos)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(bitReader{}.n)-unsafe.Offsetof(bitReader{}.acc)-8]
@@ -88,7 +96,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(huffTable{}.index)-indexAt]
 )
 
-// holds panics unless there is memory for the block in units units.
+// holds panics unless coefs and any have room for the block in that many units. The kernel writes
+// there without checks of its own.
 func (b *unitBlock) holds(units int) {
 	last := b.place + b.step*(units-1)
 	_, _ = b.coefs[64*last+63], b.any[last]

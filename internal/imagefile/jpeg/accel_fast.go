@@ -5,6 +5,9 @@ package jpeg
 // The Fast functions do as many elements as they can and return how many that are: all or
 // none. They trust their callers for the lengths of all slices but the first.
 
+// The Fast functions below do all of their elements and return how many these are, or do none and
+// return 0 (idctPairFast: false). A row that is shorter than a vector block is left to the loop in
+// Go. They trust the loops in Go, their only callers, for the lengths of all slices but the first.
 func idctPairFast(dst []byte, stride int, coefs *[128]int16, quant *[64]uint16) bool {
 	if !useKernels {
 		return false

@@ -2,12 +2,13 @@ package jpeg
 
 import "encoding/binary"
 
-// zigzag gives the place in a block, by rows, of the k-th coefficient (T.81 figure A.6).
-// A run that leads out of the block ends at its first place, which is filled last.
+// zigzag gives the place in a block, by rows, of the k-th coefficient of the stream (T.81 figure
+// A.6). It has 256 entries so that any uint8 is a valid index: a corrupt run of zeros can lead to k
+// = 188 at most. Entries from 64 on are 0, so that such a run writes to the first coefficient,
+// which the caller sets afterwards.
 var zigzag = makeZigzag()
 
-// makeZigzag walks the diagonals of a block. Entries from 64 on are 0: a corrupt run of coefficients can end there, and
-// the loop needs no check for it.
+// makeZigzag walks the diagonals of a block, alternately up and down.
 func makeZigzag() (z [256]uint8) {
 	x, y, up := 0, 0, true
 	for k := range 64 {
@@ -30,8 +31,8 @@ func makeZigzag() (z [256]uint8) {
 	return z
 }
 
-// difference decodes the first coefficient of a sequential block, less the one of the block
-// before. It returns false if the bits are not a code.
+// difference decodes the first (DC) coefficient of a block, as its difference to that of the
+// component's block before. It returns false if the bits are not a code.
 func (r *bitReader) difference(dc *huffTable) (int32, bool) {
 	if r.n < 32 {
 		r.fill()
@@ -45,16 +46,18 @@ func (r *bitReader) difference(dc *huffTable) (int32, bool) {
 	return extend(r.bits(int(s&15)), int(s&15)), ok && s <= 15
 }
 
-// block decodes the other coefficients of a sequential block into b, which is zero; it may
-// change b[0], which is for the caller to set. any reports whether there are some; ok is false if the bits are not a
-// code or a run leads out of the block.
+// block decodes the other (AC) coefficients of a block of a sequential scan into b, which must be
+// all zero. It may write to b[0], which the caller sets afterwards. any reports whether there is a
+// coefficient in the stream; ok is false if the bits are not a code or a run leads out of the
+// block.
 //
-// This loop is two thirds of a decoder's time: the reader's state lives in registers, and
-// bits are fetched for five entries at once, since a branch on how many are left would be
-// guessed wrong every few entries.
+// This loop is two thirds of a decoder's time. So the reader's state lives in registers (acc and
+// n), and bits are fetched for five entries at once: 5 entries of at most 11 bits fit into the 56
+// that a fill guarantees, and a branch on how many are left would be mispredicted every few
+// entries.
 func (r *bitReader) block(b *[64]int16, ac *huffTable) (any, ok bool) {
 	acc, n := r.acc, r.n
-	k := uint8(0) // the last coefficient so far
+	k := uint8(0) // the place, in the order of zigzag, of the last coefficient so far
 	for {
 		if p := r.pos; p+8 <= len(r.data) {
 			w := binary.BigEndian.Uint64(r.data[p:])
@@ -85,7 +88,7 @@ func (r *bitReader) block(b *[64]int16, ac *huffTable) (any, ok bool) {
 			n -= int(e.length())
 			k += e.step()
 			last := k + e.step2()
-			b[zigzag[last]&63] = e.value2() // where last is k, the next line puts it right
+			b[zigzag[last]&63] = e.value2() // with one coefficient last is k, and the next line overwrites this value
 			b[zigzag[k]&63] = e.value()
 			if last >= 63 {
 				r.acc, r.n = acc, n
@@ -96,10 +99,14 @@ func (r *bitReader) block(b *[64]int16, ac *huffTable) (any, ok bool) {
 	}
 }
 
-// ended finishes a block whose entry e, found in the bits before, led from its first to its
-// second coefficient, k and last, the 63rd or beyond.
+// ended finishes a block that entry e ended. before is acc as it was before e; k and last are the
+// places of its first and second coefficient, and last is 63 or more.
+//
+// Three cases are valid: the first coefficient fills the block (k = 63), and what was taken for a
+// second belongs to the next block; e holds the code for the end of the block; or the last
+// coefficient is number 63, after which no such code comes. Any other place is beyond the block.
 func (r *bitReader) ended(e fastEntry, before uint64, ac *huffTable, k, last uint8) (any, ok bool) {
-	if k == 63 && last > k { // the second is of the next block
+	if k == 63 && last > k { // what follows is of the next block
 		r.again(before, e, ac)
 		return true, true
 	}
@@ -109,7 +116,8 @@ func (r *bitReader) ended(e fastEntry, before uint64, ac *huffTable, k, last uin
 	return true, last == 63
 }
 
-// again puts the second coefficient of e back; acc held both.
+// again gives the second coefficient of e back to the stream: it sets the reader to just after the
+// first. acc is the reader's as it was before e.
 func (r *bitReader) again(acc uint64, e fastEntry, t *huffTable) {
 	sym, length := t.symbol(acc)
 	length += int(sym & 15)
@@ -117,10 +125,11 @@ func (r *bitReader) again(acc uint64, e fastEntry, t *huffTable) {
 	r.n += int(e.length()) - length
 }
 
-// longEnd is the value of long for the end of a block.
+// longEnd is what long returns as the place where the block ends. No coefficient has it.
 const longEnd = 255
 
-// long decodes one coefficient after k, or the end, for which the fast table is too small.
+// long decodes one coefficient after place k, or the end of the block, whose code and value are too
+// long for the fast table. It returns the coefficient's place.
 func (r *bitReader) long(b *[64]int16, ac *huffTable, k uint8) (last uint8, ok bool) {
 	sym, ok := r.symbol(ac)
 	size := int(sym & 15)
@@ -136,7 +145,7 @@ func (r *bitReader) long(b *[64]int16, ac *huffTable, k uint8) (last uint8, ok b
 // SIMD version, which agrees with it on all coefficients that an encoder makes: 16-bit
 // sums and products wrap, the result of the first pass saturates to 16 bits.
 
-// Constants of jidctint.c: FIX(x) is x * 2^13, rounded.
+// Constants of jidctint.c: fix0298631336 is FIX(0.298631336), 0.298631336 * 2^13, rounded.
 const (
 	fix0298631336 = 2446
 	fix0390180644 = 3196
@@ -152,7 +161,9 @@ const (
 	fix3072711026 = 25172
 )
 
-// idctPair transforms two blocks, dequantising them, to 8 rows of 16 samples in dst.
+// idctPair dequantises and transforms two blocks that lie next to each other, and writes 8 rows of
+// 16 samples to dst. quant is by rows, as coefs is. It takes two since a register of AVX2 holds a
+// row of each.
 func idctPair(dst []byte, stride int, coefs *[128]int16, quant *[64]uint16) {
 	if idctPairFast(dst, stride, coefs, quant) {
 		return
@@ -178,6 +189,7 @@ func idctPair(dst []byte, stride int, coefs *[128]int16, quant *[64]uint16) {
 	}
 }
 
+// transposed returns the block m with rows and columns exchanged.
 func transposed(m *[64]int16) (t [64]int16) {
 	for i, v := range m {
 		t[i%8*8+i/8] = v
@@ -185,10 +197,10 @@ func transposed(m *[64]int16) (t [64]int16) {
 	return t
 }
 
-// idct1D transforms the column of eight values in[0], in[8], ... and scales the result down
-// by shift bits, rounding.
+// idct1D transforms the column of eight values in[0], in[8], ... to out[0], out[8], ... and divides
+// the result by 1 << shift, rounding. The two passes of a block use 11 and 18.
 func idct1D(out, in []int16, shift int) {
-	sum := func(a, b int16) int32 { return int32(a + b) } // wraps
+	sum := func(a, b int16) int32 { return int32(a + b) } // 16-bit addition, which wraps as in libjpeg's SIMD code
 	i1, i2, i3 := int32(in[8]), int32(in[16]), int32(in[24])
 	i5, i6, i7 := int32(in[40]), int32(in[48]), int32(in[56])
 
@@ -214,9 +226,12 @@ func idct1D(out, in []int16, shift int) {
 	}
 }
 
+// saturate limits v to 16 bits.
 func saturate(v int32) int16 { return int16(max(-1<<15, min(v, 1<<15-1))) }
 
-// flatPair is idctPair for two blocks that have only a first coefficient.
+// flatPair is idctPair for two blocks that have only a first coefficient, as most blocks of smooth
+// areas and of chroma do: all 64 samples of such a block are equal. quant is the first of the
+// table.
 func flatPair(dst []byte, stride int, coefs *[128]int16, quant int32) {
 	a, b := flatSample(coefs[0], quant), flatSample(coefs[64], quant)
 	for y := range 8 {
@@ -226,7 +241,8 @@ func flatPair(dst []byte, stride int, coefs *[128]int16, quant int32) {
 	}
 }
 
-// flatSample returns the one sample of such a block, eight times.
+// flatSample returns the sample of a block whose only coefficient is coef, as eight equal bytes.
+// The two passes of the transform come to a division by 8 that rounds half up.
 func flatSample(coef int16, quant int32) uint64 {
 	v := int32(int16(int32(coef) * quant))
 	return uint64(clamp((v+4)>>3+128)) * 0x0101010101010101

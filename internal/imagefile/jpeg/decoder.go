@@ -7,49 +7,55 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// decoder turns the bytes of one JPEG into the planes of its components, as libjpeg
-// does with JDCT_ISLOW, bit for bit: sequential and progressive frames of 8 bits, Huffman-coded.
+// decoder turns the bytes of one JPEG into the planes of its components, as libjpeg does with
+// JDCT_ISLOW, bit for bit. It knows sequential and progressive frames of 8 bits, Huffman-coded.
 //
-// A plain sequential image is decoded row of units (MCUs) by row of units, when its pixels are
-// asked for. If components come in several scans, all coefficients are read first.
+// A unit is what T.81 calls an MCU: the blocks of all components of a scan that cover one rectangle
+// of the image. A sequential image of one scan is decoded one row of units after the other when its
+// pixels are asked for. If coefficients or components come in several scans, begin reads all of
+// them.
+//
+// A decoder is used again for file after file, and keeps its buffers.
 type decoder struct {
 	h          header
 	data       []byte
-	quant      [4][64]uint16 // by rows
-	quantSet   [4]bool
+	quant      [4][64]uint16 // the tables of the file, by number; each by rows, not in zigzag order
+	quantSet   [4]bool       // which of quant the file has defined
 	dc, ac     [4]huffTable
 	comp       [4]component
-	fx, fy     int // samples of the densest component in a unit, in blocks: hmax, vmax
-	unitsX     int
-	unitsY     int
-	restart    int  // units between restart markers as of the current scan
-	buffered   bool // all coefficients are kept
+	fx, fy     int  // the largest sampling factors of a component (hmax and vmax of T.81): a unit covers 8*fx x 8*fy pixels
+	unitsX     int  // units in a row of the image
+	unitsY     int  // rows of units
+	restart    int  // units between restart markers in the current scan, 0 for none
+	buffered   bool // coefs of the components hold the whole image, not one row of units
 	bits       bitReader
-	scan       []*component // of the current scan
-	blocks     []unitBlock  // of one of its units
-	untilReset int          // units left in the restart interval
-	resets     int
-	decoded    int  // rows of units that are through
-	smooth     bool // coefficients are guessed
+	scan       []*component // the components of the current scan, in the order of its header
+	blocks     []unitBlock  // the blocks of one unit of the current scan
+	untilReset int          // units left until the next restart marker
+	resets     int          // restart markers passed in the current scan; their numbers count modulo 8
+	decoded    int          // the next row of units that decodeUnits will do
+	smooth     bool         // the file lacks coefficients, which are guessed as libjpeg does
 }
 
-// component is one component's way from coefficients to samples.
+// component is what the decoder holds of one component: its coefficients, as many as are needed at
+// a time, and the plane of samples that they become.
 type component struct {
 	plane        plane
-	hs, vs       int // blocks in a unit across and down
-	across, down int // blocks that hold true samples
-	first, last  int // blocks of a row that are wanted; first is even
-	blocksX      int // blocks in a row of coefs: even, whole units
-	coefs        []int16
-	ac           []bool   // which blocks have more than a first coefficient
-	set          []uint64 // of each block of a progressive frame, the coefficients that are not 0, by zigzag
-	quant        [64]uint16
-	latched      bool // quant is set, by the component's first scan
-	pred         int32
+	hs, vs       int        // blocks in a unit, across and down
+	across, down int        // blocks that hold samples of the image, not only padding
+	first, last  int        // blocks of a row that decodeUnits transforms; first is even, as blocks are done in pairs
+	blocksX      int        // blocks in a row of coefs: whole units, rounded up to an even number for pairs
+	coefs        []int16    // 64 for each block, by rows
+	ac           []bool     // by block: whether it may have coefficients besides the first
+	set          []uint64   // by block of a progressive frame: bit k for the k-th coefficient in zigzag order if it is not 0
+	quant        [64]uint16 // by rows; of the component's first scan, as later ones may have replaced the decoder's table
+	latched      bool       // quant is set
+	pred         int32      // the first coefficient of the block before, to which that of the next is a difference
 	dcTab, acTab *huffTable
 }
 
-// layOut sets up component i.
+// layOut computes the sizes of component i and makes room for its coefficients and samples. Factors
+// that do not divide the largest are refused: upsampling by a fraction is not written.
 func (j *decoder) layOut(i int) error {
 	c := &j.comp[i]
 	c.hs, c.vs = int(j.h.comp[i].h), int(j.h.comp[i].v)
@@ -89,9 +95,9 @@ func (j *decoder) layOut(i int) error {
 	return nil
 }
 
-// nextUnits is called before at most n units of a scan: it takes a restart marker off the
-// stream where one is due, and returns how many of the units may be read before the next. That
-// is 0 if the marker is not there.
+// nextUnits is called before a caller reads at most n units of a scan. Where a restart marker is
+// due, it takes the marker off the stream and resets the predictions. It returns how many of the n
+// units come before the next marker, or 0 if the marker that is due is missing.
 func (j *decoder) nextUnits(n int) int {
 	if j.restart == 0 {
 		return n
@@ -111,7 +117,7 @@ func (j *decoder) nextUnits(n int) int {
 	return n
 }
 
-// corruptAt returns the error of data that stop making sense near a row.
+// corruptAt returns the error for entropy-coded data that make no sense near that row of pixels.
 func (j *decoder) corruptAt(row int) error {
 	what := "invalid entropy-coded data"
 	if j.bits.overrun() {

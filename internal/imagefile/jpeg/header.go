@@ -7,13 +7,13 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/format"
 )
 
-// maxScans is more than any encoder makes: each may take as long as an image, and a few
-// bytes are enough for one.
+// maxScans limits the scans of a file. Encoders make about ten; a scan of a few bytes can cost as
+// much time as a whole image, so that a small hostile file could keep a worker busy for long.
 const maxScans = 200
 
-// checkSize refuses a file that is too small for what its header says, before memory is
-// taken for that: a block takes at least a bit for its first coefficient and, if the frame
-// is sequential, one for its end.
+// checkSize refuses a file that is too small for the size that its header claims, before memory is
+// taken for the pixels. bytes are those after the first scan's marker. A block takes at least a bit
+// for its first coefficient and, if the frame is sequential, one for its end.
 func (h *header) checkSize(bytes int) error {
 	hmax, vmax, perUnit := 1, 1, 0
 	for _, c := range h.comp[:h.n] {
@@ -23,7 +23,7 @@ func (h *header) checkSize(bytes int) error {
 		hmax, vmax, perUnit = 1, 1, 1
 	}
 	units := ((h.w + 8*hmax - 1) / (8 * hmax)) * ((h.h + 8*vmax - 1) / (8 * vmax))
-	bits := units // of a progressive file, or of one in several scans, which leave out what is padding
+	bits := units // files in several scans leave padding blocks out: only one block in a unit is certain
 	if !h.severalScans() {
 		bits = 2 * units * perUnit
 	}
@@ -34,8 +34,10 @@ func (h *header) checkSize(bytes int) error {
 	return nil
 }
 
-// checkEnd walks the scans from the first on, and returns an error where the file ends
-// before its end-of-image marker. Bytes after that marker are ignored.
+// checkEnd walks the scans from the first on, without decoding them. It returns an error if the
+// file ends before its end-of-image marker, begins a second image or frame, or has more than
+// maxScans scans. Bytes after that marker are ignored. It also notes in missing which bits of
+// coefficients no scan brings.
 func (h *header) checkEnd(data []byte) error {
 	pos, scan := h.scan, 0
 	for i := range h.missing {
@@ -76,33 +78,37 @@ func (h *header) checkEnd(data []byte) error {
 	}
 }
 
-// frameComponent is one entry of a frame header.
+// frameComponent is a component's entry in the frame header: its identifier, its sampling factors
+// across and down, and the number of its quantisation table.
 type frameComponent struct {
 	id, h, v byte
 	tq       byte
 }
 
-// header has the segments before the first scan.
+// header is what the segments before the first scan say, except for tables, which the decoder reads
+// when it starts.
 type header struct {
 	w, h        int
-	bits        int
-	sof         byte // the frame's marker
+	bits        int  // of a sample
+	sof         byte // the frame's marker, which says how it is coded; 0 before it is read
 	n           int  // components
 	comp        [4]frameComponent
-	jfif        bool
-	adobe       bool
-	transform   byte // of the Adobe segment
-	restart     int  // MCUs between restart markers, 0 for none
-	orientation int
-	scan        int // where the first SOS marker lies
+	jfif        bool // the file has a JFIF segment: three components are YCbCr
+	adobe       bool // the file has a segment of Adobe, with its transform: 0 for RGB or CMYK, else YCbCr or YCCK
+	transform   byte
+	restart     int // units between restart markers, 0 for none
+	orientation int // of EXIF, 1 to 8; 0 if there is none
+	scan        int // where the first SOS marker lies, in bytes
 	scanComps   int // components in the first scan
 
-	// Of a progressive frame and the first coefficients of each component: bits that the
-	// scans leave out, -1 if that is all. checkEnd finds out.
+	// missing says, for a progressive frame, how many low bits of a component's first coefficients
+	// (in zigzag order) the file does not bring: 0 if all are known, -1 if the coefficient is in no
+	// scan. checkEnd fills it in.
 	missing [4][guessed]int8
 }
 
-// parse reads markers up to the first scan.
+// parse reads the markers from the start of the file up to the first scan. What it has read until
+// an error is returned with the error.
 func parse(data []byte) (header, error) {
 	var h header
 	pos := 2 // after SOI, which Sniff saw
@@ -136,7 +142,8 @@ func parse(data []byte) (header, error) {
 	}
 }
 
-// add takes in one segment. Tables are left to the decoders.
+// add takes in the segment seg of marker m. Tables are skipped: they may change between scans, so
+// that the decoder reads them in order (toScan).
 func (h *header) add(m byte, seg []byte) error {
 	switch {
 	case m == DRI:
@@ -155,7 +162,7 @@ func (h *header) add(m byte, seg []byte) error {
 	return nil
 }
 
-// restartInterval reads the segment of that name.
+// restartInterval reads a DRI segment (T.81 B.2.4.4).
 func restartInterval(seg []byte) (units int, err error) {
 	if len(seg) != 2 {
 		return 0, format.Corrupt(format.JPEG, "restart interval segment of %d bytes", len(seg))
@@ -163,7 +170,8 @@ func restartInterval(seg []byte) (units int, err error) {
 	return int(binary.BigEndian.Uint16(seg)), nil
 }
 
-// frame reads a frame header (T.81 B.2.2) and refuses what no back end decodes.
+// frame reads a frame header (T.81 B.2.2) and refuses what the decoder does not know. The errors
+// for frames that are valid JPEG say how to convert the file.
 func (h *header) frame(m byte, seg []byte) error {
 	if h.sof != 0 {
 		return format.Corrupt(format.JPEG, "two frame headers")
@@ -200,7 +208,8 @@ func (h *header) frame(m byte, seg []byte) error {
 	return nil
 }
 
-// startScan checks the frame of a scan header: the frame header must come first, as it says which components there are.
+// startScan checks the header of the first scan for its form. The frame header must have come
+// before, as it says which components there are.
 func (h *header) startScan(seg []byte) error {
 	if h.sof == 0 {
 		return format.Corrupt(format.JPEG, "a scan at byte %d, before the frame header", h.scan)
@@ -219,7 +228,9 @@ func (h *header) progressive() bool { return h.sof == SOF2 }
 // more than one scan, so that all must be read before pixels are made.
 func (h *header) severalScans() bool { return h.progressive() || h.scanComps != h.n }
 
-// model follows libjpeg's default_decompress_parms (jdapimin.c), which Pillow trusts.
+// model returns the color model of the samples. It chooses as libjpeg's default_decompress_parms
+// does (jdapimin.c), so that the colors are Pillow's: a JFIF segment counts more than one of Adobe,
+// and that more than the components' identifiers.
 func (h *header) model() string {
 	switch {
 	case h.n == 1:
@@ -238,6 +249,7 @@ func (h *header) model() string {
 	return "ycbcr"
 }
 
+// config returns what the header says of the image, the zero Config if no frame was read.
 func (h *header) config() format.Config {
 	if h.n == 0 {
 		return format.Config{}
@@ -246,10 +258,11 @@ func (h *header) config() format.Config {
 		Orientation: h.orientation}
 }
 
-// guessed is how many coefficients, in zigzag order, may be guessed.
+// guessed is how many coefficients of a block, in zigzag order, smoothing may guess.
 const guessed = 10
 
-// noteScan takes in what the scan header seg says of the coefficients it brings.
+// noteScan enters into missing which coefficients the scan brings, and how many of their low bits
+// it leaves to later scans. A malformed header is left for the decoder to refuse.
 func (h *header) noteScan(seg []byte) {
 	if !h.progressive() || len(seg) < 1 || len(seg) != 4+2*int(seg[0]) {
 		return
@@ -267,7 +280,8 @@ func (h *header) noteScan(seg []byte) {
 	}
 }
 
-// Config reads the header.
+// Config returns the size and kind of the image, from the segments before its first scan. It does
+// not check that the scans are there.
 func Config(data []byte) (format.Config, error) {
 	h, err := parse(data)
 	return h.config(), err

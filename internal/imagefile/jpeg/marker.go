@@ -33,8 +33,9 @@ const (
 	TEM   = 0x01
 )
 
-// NextSegment finds the marker at or after pos, skipping other bytes and fill as libjpeg
-// does, and returns its code and where its segment starts.
+// NextSegment finds the marker at or after pos, and skips other bytes and fill bytes FF as libjpeg
+// does. It returns the marker's second byte and the position after it, where a segment has its
+// length. ok is false if there is none.
 func NextSegment(data []byte, pos int) (m byte, next int, ok bool) {
 	for pos < len(data) {
 		i := bytes.IndexByte(data[pos:], 0xFF)
@@ -60,8 +61,8 @@ func IsFrame(m byte) bool {
 	return m >= SOF0 && m <= SOF15 && m != DHT && m != JPG && m != DAC
 }
 
-// isReserved reports whether libjpeg refuses a marker with a segment wherever it stands: markers of extensions and of
-// hierarchical files among them.
+// isReserved reports whether m, which is not standalone, is a marker that libjpeg refuses wherever
+// it stands: those of extensions and of hierarchical files among others.
 func isReserved(m byte) bool {
 	switch {
 	case m == DHT, m == DAC, m >= SOS && m <= DRI, m >= APP0 && m <= APP15, m == COM:
@@ -70,7 +71,8 @@ func isReserved(m byte) bool {
 	return !IsFrame(m)
 }
 
-// Segment returns the payload after a marker's length field at pos, and where it ends.
+// Segment returns the payload of the segment of marker m, whose two length bytes lie at pos, and
+// the position after it. The payload is part of data.
 func Segment(data []byte, m byte, pos int) (seg []byte, end int, err error) {
 	if isReserved(m) {
 		return nil, 0, format.Corrupt(format.JPEG, "reserved marker ff%02x at byte %d", m, pos-2)

@@ -5,17 +5,20 @@ import (
 	"math/bits"
 )
 
-// progressiveScan decodes the blocks of one scan of a progressive frame (T.81 annex G).
+// progressiveScan decodes the blocks of one scan of a progressive frame (T.81 annex G). Such a scan
+// brings a band of coefficients without their low bits, or one more bit of them (a refinement). The
+// coefficients of the image stay in memory between the scans.
 type progressiveScan struct {
 	r           *bitReader
-	first, last int // coefficients, in zigzag order
-	low         int // point transform: bits still missing
-	refine      bool
-	ended       int // blocks to come that have no further coefficients
+	first, last int  // the band, in zigzag order; 0 to 0 or without 0
+	low         int  // Al of T.81: the bits that are missing after this scan
+	refine      bool // the scan brings bit number low of coefficients that are known down to the bit above
+	ended       int  // blocks from here on that the last code for an end covers
 }
 
-// blocks decodes what the scan holds of n blocks of a component, from number at on. It returns
-// false if the data makes no sense.
+// blocks decodes what the scan holds of n blocks of component c, from block number at on. It
+// returns false if the data makes no sense. A refinement of first coefficients is one bit a block,
+// without a code.
 func (s *progressiveScan) blocks(c *component, at, n int) bool {
 	switch {
 	case s.first == 0 && !s.refine:
@@ -31,7 +34,8 @@ func (s *progressiveScan) blocks(c *component, at, n int) bool {
 	return s.acRefine(c, at, n)
 }
 
-// dcFirst decodes first coefficients, without their low bits, which later scans bring (ITU T.81, G.1.2.1).
+// dcFirst decodes first (DC) coefficients without their low bits, which later scans bring (T.81
+// G.1.2.1).
 func (s *progressiveScan) dcFirst(c *component, at, n int) bool {
 	for i := at; i < at+n; i++ {
 		diff, ok := s.r.difference(c.dcTab)
@@ -44,14 +48,14 @@ func (s *progressiveScan) dcFirst(c *component, at, n int) bool {
 	return true
 }
 
-// endOfBand takes the length of a run of blocks without further coefficients off the
-// stream; the current block is the first of them.
+// endOfBand sets ended from the bits after a symbol EOBn of size log: the run of blocks that have
+// no further coefficients in the band, the current block among them (T.81 G.1.2.2).
 func (s *progressiveScan) endOfBand(log byte) {
 	s.ended = 1<<log + int(s.r.bits(int(log)))
 }
 
-// acFirst decodes a band of coefficients of n blocks (ITU T.81, G.1.2.2). A code can end the band of up to 32767 blocks
-// at once, so blocks are skipped without a look at the stream.
+// acFirst decodes a band of coefficients of n blocks (T.81 G.1.2.2). One code can end the band of
+// up to 32767 blocks, so blocks are skipped without a look at the stream.
 func (s *progressiveScan) acFirst(c *component, at, n int) bool {
 	for i := at; i < at+n; i++ {
 		if s.ended > 0 {
@@ -67,13 +71,17 @@ func (s *progressiveScan) acFirst(c *component, at, n int) bool {
 	return true
 }
 
-// fastLow is the most bits by which the values of the fast table can be shifted in 16.
+// fastLow is the largest low with which the values of fastEntry, nine bits wide, stay within 16
+// bits when shifted.
 const fastLow = 7
 
-// block decodes the coefficients of one block of a first scan, as bitReader.block does for a sequential scan.
+// block decodes the band of one block in a scan that is no refinement, with the same loop as
+// bitReader.block. It differs by the band's end, the shift by low, and set, the bits of
+// coefficients that are not 0, which later refinements need. Whatever the fast table does not hold
+// is left to blockSlow, from the first coefficient that it could not place.
 func (s *progressiveScan) block(b *[64]int16, set *uint64, t *huffTable) bool {
 	k, last := uint8(s.first-1), uint8(s.last)
-	if s.low > fastLow { // no encoder asks for it
+	if s.low > fastLow { // no encoder asks for so much
 		return s.blockSlow(b, set, t, k)
 	}
 	r, found, low := s.r, *set, s.low&15
@@ -101,7 +109,7 @@ func (s *progressiveScan) block(b *[64]int16, set *uint64, t *huffTable) bool {
 			if two < last && e != 0 {
 				acc <<= e.length()
 				n -= int(e.length())
-				b[zigzag[two]&63] = e.value2() << low // where two is one, the next line puts it right
+				b[zigzag[two]&63] = e.value2() << low // with one coefficient two is one, and the next line overwrites this value
 				b[zigzag[one]&63] = e.value() << low
 				found |= 1<<(one&63) | 1<<(two&63)
 				k = two
@@ -129,7 +137,8 @@ func (s *progressiveScan) block(b *[64]int16, set *uint64, t *huffTable) bool {
 	}
 }
 
-// blockSlow decodes the coefficients after k, one by one.
+// blockSlow decodes the coefficients of a block after place k, one by one, up to the end of the
+// band.
 func (s *progressiveScan) blockSlow(b *[64]int16, set *uint64, t *huffTable, k uint8) bool {
 	for k := int(k) + 1; k <= s.last; k++ {
 		sym, ok := s.r.symbol(t)
@@ -158,7 +167,8 @@ func (s *progressiveScan) blockSlow(b *[64]int16, set *uint64, t *huffTable, k u
 	return true
 }
 
-// acRefine adds a bit to the coefficients that are set, and sets new ones (T.81 G.1.2.3).
+// acRefine brings one more bit of the coefficients that are known, and new ones of magnitude 1 <<
+// low (T.81 G.1.2.3).
 func (s *progressiveScan) acRefine(c *component, at, n int) bool {
 	band := ^uint64(0) >> (63 - s.last) &^ (1<<s.first - 1)
 	for i := at; i < at+n; i++ {
@@ -179,12 +189,15 @@ func (s *progressiveScan) acRefine(c *component, at, n int) bool {
 	return true
 }
 
-// refineBlock refines a block up to its last new coefficient. It returns those that were set
-// before and are still to be refined.
+// refineBlock decodes the codes of one block of a refinement. A code says how many coefficients
+// that are still 0 to pass over, and whether the one after them is new; each coefficient passed
+// that is not 0 has a bit of its own in between. Places are kept as sets of bits, so that passing
+// over is a count of bits. It returns the known coefficients behind the last code, which acRefine
+// corrects when the band has ended.
 func (s *progressiveScan) refineBlock(b *[64]int16, set *uint64, t *huffTable, band uint64) (rest uint64, ok bool) {
 	r := s.r
 	old := *set & band
-	free := band &^ *set // where new ones may be
+	free := band &^ *set // places of zeros, where new coefficients may be
 	for old|free != 0 {
 		if r.n < 32 {
 			r.fill()
@@ -195,7 +208,7 @@ func (s *progressiveScan) refineBlock(b *[64]int16, set *uint64, t *huffTable, b
 		}
 		r.acc <<= length
 		r.n -= length
-		if place := free & -free; sym == 1 && place-1 < old&-old-1 { // the next place, with nothing set before it
+		if place := free & -free; sym == 1 && place-1 < old&-old-1 { // a new one comes next: the most common code
 			b[zigzag[bits.TrailingZeros64(place)]&63] = s.signed()
 			*set |= place
 			free &^= place
@@ -220,7 +233,7 @@ func (s *progressiveScan) refineBlock(b *[64]int16, set *uint64, t *huffTable, b
 			return 0, false
 		}
 		place := free & -free
-		passed := old & (place - 1) // all where there is no place
+		passed := old & (place - 1) // all of them if no place is left, as place - 1 is then all ones
 		if passed != 0 {
 			s.correct(b, passed)
 		}
@@ -237,7 +250,8 @@ func (s *progressiveScan) refineBlock(b *[64]int16, set *uint64, t *huffTable, b
 	return 0, true
 }
 
-// signed reads the sign of a new coefficient; bits are left since its code.
+// signed reads the sign of a new coefficient and returns its value. acc still has bits, as a code
+// takes at most 16 of the 32 that were there.
 func (s *progressiveScan) signed() int16 {
 	r := s.r
 	negative := int16(r.acc>>63) - 1 // -1 if the bit is 0
@@ -246,8 +260,8 @@ func (s *progressiveScan) signed() int16 {
 	return (1<<s.low ^ negative) - negative
 }
 
-// correct reads a bit for each coefficient of which, by their places, and adds those that are one
-// to the magnitudes.
+// correct reads one bit for each coefficient in the set which, and adds 1 << low to the magnitudes
+// of those whose bit is 1.
 func (s *progressiveScan) correct(b *[64]int16, which uint64) {
 	r, low := s.r, s.low&15
 	acc, n := r.acc, r.n
@@ -260,7 +274,7 @@ func (s *progressiveScan) correct(b *[64]int16, which uint64) {
 		p := &b[zigzag[bits.TrailingZeros64(which)]&63]
 		v := *p
 		sign := v >> 15
-		one := int16(acc>>63) &^ (v >> low) // unless it is set already
+		one := int16(acc>>63) &^ (v >> low) // 0 where the magnitude has the bit already, as libjpeg has it for corrupt data
 		*p = v + (one<<low ^ sign) - sign
 		acc <<= 1
 		n--

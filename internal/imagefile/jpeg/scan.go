@@ -6,7 +6,9 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/format"
 )
 
-// begin prepares to decode the file whose header is h. Buffers of earlier files are reused.
+// begin prepares to decode data, the file whose header is h. For a file in several scans it decodes
+// all coefficients. Buffers of earlier files are reused. Their Huffman tables stay built, but count
+// as not defined until this file defines them or the standard ones are needed.
 func (j *decoder) begin(h *header, data []byte) error {
 	j.h, j.data, j.restart = *h, data, 0
 	j.quantSet = [4]bool{}
@@ -37,7 +39,8 @@ func (j *decoder) begin(h *header, data []byte) error {
 	return err
 }
 
-// rewind makes the next row of units the first, of a file that is not buffered.
+// rewind makes the first row of units the next one. Where coefficients are not kept, it goes back
+// to the start of the file: the tables before the scan are read again.
 func (j *decoder) rewind() error {
 	j.decoded = 0
 	if j.buffered {
@@ -47,8 +50,10 @@ func (j *decoder) rewind() error {
 	return err
 }
 
-// decodeUnits brings rows of units into the planes, first to last, with samples for output
-// columns [x0, x1) at least.
+// decodeUnits brings rows of units into the planes, from first to last, with the samples for output
+// columns [x0, x1) at least. It never goes back: rows before first that are not through yet are
+// decoded for their coefficients, as the stream has no other way to what follows, but not
+// transformed. Rows that are through are skipped.
 func (j *decoder) decodeUnits(first, last, x0, x1 int) error {
 	for i := range j.h.n {
 		j.comp[i].want(x0, x1)
@@ -73,7 +78,7 @@ func (j *decoder) decodeUnits(first, last, x0, x1 int) error {
 	return nil
 }
 
-// readUnitRow decodes the coefficients of one row of units.
+// readUnitRow decodes the coefficients of the next row of units over those of the row before.
 func (j *decoder) readUnitRow() error {
 	for _, c := range j.scan {
 		clear(c.coefs)
@@ -88,7 +93,8 @@ func (j *decoder) readUnitRow() error {
 	return nil
 }
 
-// readUnits decodes the next n units of a row that the blocks are aimed at.
+// readUnits decodes the next n units of the row at which aim has pointed the blocks. It returns
+// false if the data makes no sense, or ends.
 func (j *decoder) readUnits(n int) bool {
 	for n > 0 {
 		m := j.nextUnits(n)
@@ -100,8 +106,9 @@ func (j *decoder) readUnits(n int) bool {
 	return !j.bits.overrun()
 }
 
-// aim points blocks at the first unit in row y of the current scan, as far as coefficients are kept. A scan of one
-// component has units of one block (ITU T.81, A.2.2).
+// aim points blocks at the first unit in row y of the current scan, where y is 0 if coefs holds
+// only one row of units. A scan of one component has units of one block, whatever the sampling
+// factors (T.81 A.2.2).
 func (j *decoder) aim(y int) {
 	j.blocks = j.blocks[:0]
 	for _, c := range j.scan {
@@ -120,7 +127,8 @@ func (j *decoder) aim(y int) {
 	}
 }
 
-// readAllScans decodes the coefficients of an image whose components come in several scans.
+// readAllScans decodes all scans of an image whose coefficients or components come in several of
+// them. Each component must be in one at least.
 func (j *decoder) readAllScans() error {
 	pos, err := j.toScan(2)
 	for scans := 0; pos > 0 && err == nil; scans++ {
@@ -144,15 +152,21 @@ func (j *decoder) readAllScans() error {
 	return err
 }
 
-// noteFlat finds out which blocks have more than a first coefficient.
+// noteFlat sets ac of a progressive frame: which blocks have coefficients besides the first, after
+// all scans.
 func (c *component) noteFlat() {
 	for i, set := range c.set {
 		c.ac[i] = set>>1 != 0
 	}
 }
 
-// readScan decodes one scan into the coefficient buffers; params are the last three bytes
-// of its header: first and last coefficient, and the bits of successive approximation.
+// readScan decodes one scan into the components' coefs. params are the last three bytes of its
+// header (T.81 B.2.3): the first and the last coefficient of the band, and the two numbers of
+// successive approximation, Ah and Al. A sequential scan always brings all coefficients, whatever
+// its params say, as for libjpeg.
+//
+// For a progressive frame the rules of T.81 G.1.1.1 hold: first coefficients have scans of their
+// own, a scan of others has one component, and a refinement brings exactly the next bit.
 func (j *decoder) readScan(params []byte) error {
 	s := progressiveScan{
 		r: &j.bits, first: int(params[0]), last: int(params[1]),
@@ -181,7 +195,8 @@ func (j *decoder) readScan(params []byte) error {
 	return nil
 }
 
-// scanRow decodes the n units in row y of a scan.
+// scanRow decodes the n units in row y of a scan. A restart marker ends a run of blocks without
+// coefficients (s.ended).
 func (j *decoder) scanRow(s *progressiveScan, n, y int) bool {
 	if !j.h.progressive() {
 		j.aim(y)
@@ -200,8 +215,8 @@ func (j *decoder) scanRow(s *progressiveScan, n, y int) bool {
 	return !j.bits.overrun()
 }
 
-// scanUnits decodes n units of a progressive scan, from unit (x, y) on. They are blocks if it has
-// one component.
+// scanUnits decodes n units of a progressive scan, from column x of row y on. In a scan of one
+// component a unit is one block.
 func (j *decoder) scanUnits(s *progressiveScan, x, y, n int) bool {
 	if len(j.scan) == 1 {
 		c := j.scan[0]
@@ -219,7 +234,8 @@ func (j *decoder) scanUnits(s *progressiveScan, x, y, n int) bool {
 	return true
 }
 
-// checkTables returns an error if a table that the scan needs cannot be used.
+// checkTables returns an error if a Huffman table that scan s needs is missing or bad. A refinement
+// of first coefficients needs none.
 func (j *decoder) checkTables(s *progressiveScan) error {
 	for _, c := range j.scan {
 		if s.first == 0 && !s.refine {
@@ -236,13 +252,15 @@ func (j *decoder) checkTables(s *progressiveScan) error {
 	return nil
 }
 
-// want notes which blocks of a row the output columns [x0, x1) and their neighbors need.
+// want sets first and last: the blocks of a row that the output columns [x0, x1) need, and the
+// samples beside them that the triangle filter looks at.
 func (c *component) want(x0, x1 int) {
 	c.first = max(x0/c.plane.fx-1, 0) / 8 &^ 1
 	c.last = min((x1-1)/c.plane.fx+1, c.plane.w-1) / 8
 }
 
-// transform turns the needed blocks of one row of units into samples.
+// transform turns the blocks first to last of one row of units into samples of the plane. Rows of
+// blocks below the image are left out; only whole units have them.
 func (c *component) transform(unitRow int, buffered bool) {
 	for v := range c.vs {
 		row := unitRow*c.vs + v
@@ -266,7 +284,8 @@ func (c *component) transform(unitRow int, buffered bool) {
 	}
 }
 
-// transformSmooth is transform of component i where coefficients are guessed in part.
+// transformSmooth is transform for component i of a file that lacks coefficients. The guesses go
+// into a copy: coefs must keep what the file has, from which the neighbors are guessed.
 func (j *decoder) transformSmooth(unitRow, i int) {
 	c, s := &j.comp[i], j.smoother(i)
 	for v := range c.vs {

@@ -1,14 +1,16 @@
 package jpeg
 
-// A progressive file may end before its coefficients are known to the last bit. libjpeg then guesses the coefficients
-// of low frequencies that are zero from the first coefficients of the blocks around ("block smoothing", jdcoefct.c of
-// libjpeg-turbo 2.1 and later).
-
-// A guess is the weights, times 256, of the first coefficients of 5 x 5 blocks.
+// A progressive file may end before its coefficients are known to the last bit. libjpeg then
+// guesses those of low frequencies that are 0, from the first coefficients of the 5 x 5 blocks
+// around ("block smoothing", jdcoefct.c of libjpeg-turbo 2.1 and later). The tables and formulas
+// here are that file's, since pixels must be equal.
+//
+// A guess is the weights, times 256, of the first coefficients of the 5 x 5 blocks, by rows; the
+// block in question is number 12.
 type guess [25]int
 
-// The guesses where no other coefficient than the first is known of any block. The first is
-// guessed too.
+// blindGuesses are the guesses for coefficients 0 to 9, by zigzag, if the file brings only the
+// first coefficients of the component. The first is then smoothed as well.
 var blindGuesses = [guessed]guess{
 	{-2, -6, -8, -6, -2, -6, 6, 42, 6, -6, -8, 42, 152, 42, -8, -6, 6, 42, 6, -6, -2, -6, -8, -6, -2},
 	{-1, -1, 0, 1, 1, -3, 13, 0, -13, 3, -3, 38, 0, -38, 3, -3, 13, 0, -13, 3, -1, -1, 0, 1, 1},
@@ -22,7 +24,8 @@ var blindGuesses = [guessed]guess{
 	{0, 0, 0, 0, 0, 0, 1, 2, 1, 0, 0, 0, 0, 0, 0, 0, -1, -2, -1, 0, 0, 0, 0, 0, 0},
 }
 
-// The guesses where some are known: of coefficients 1 to 5.
+// partGuesses are the guesses for coefficients 1 to 5 if the file brings some of coefficients 1 to
+// 9 of the component. Entry 0 is not used.
 var partGuesses = [6]guess{
 	1: {10: -7, 50, 0, -50, 7},
 	2: {2: -7, 7: 50, 17: -50, 22: 7},
@@ -31,7 +34,8 @@ var partGuesses = [6]guess{
 	5: {10: -1, 13, -24, 13, -1},
 }
 
-// incomplete reports whether coefficients that libjpeg guesses are not known to the last bit.
+// incomplete reports whether the file lacks bits of coefficients that libjpeg guesses. It guesses
+// nothing unless the first coefficients of all components are there.
 func (h *header) incomplete() (found bool) {
 	if !h.progressive() {
 		return false
@@ -47,7 +51,8 @@ func (h *header) incomplete() (found bool) {
 	return found
 }
 
-// guesses reports whether coefficients are to be guessed.
+// guesses reports whether coefficients of the file are to be guessed. A quantisation table with a 0
+// rules it out, as in libjpeg: a guess divides by its entries.
 func (j *decoder) guesses() bool {
 	if !j.h.incomplete() {
 		return false
@@ -67,11 +72,11 @@ type smoother struct {
 	c       *component
 	missing *[guessed]int8
 	guesses []guess
-	first   int // coefficient that is guessed
-	high    int // rows of blocks in a unit, also where there is but one component
+	first   int // the first coefficient, by zigzag, that is guessed: 0 or 1
+	high    int // the component's vertical sampling factor: libjpeg counts rows of blocks by it even if there is but one component
 }
 
-// smoother returns the smoother of component i.
+// smoother returns the smoother of component i, with the guesses that fit what the file has of it.
 func (j *decoder) smoother(i int) smoother {
 	missing := &j.h.missing[i]
 	s := smoother{c: &j.comp[i], missing: missing, guesses: blindGuesses[:], high: int(j.h.comp[i].v)}
@@ -83,8 +88,11 @@ func (j *decoder) smoother(i int) smoother {
 	return s
 }
 
-// rows returns the rows of blocks around a row that it takes for its neighbors, as libjpeg
-// counts them: in the last units, all are taken to be as high as those are.
+// rows returns the rows of blocks that count as the two above a row, the row itself and the two
+// below. At the border of the image a row stands for those that are missing.
+//
+// libjpeg decides where the border is by counting as if all units had as many rows of blocks as the
+// one at hand, which is wrong for a last unit that is not whole. The same is done here.
 func (s *smoother) rows(row int) (rows [5]int) {
 	unit, units, n := row/s.high, (s.c.down+s.high-1)/s.high, s.high
 	if unit == units-1 {
@@ -107,7 +115,8 @@ func (s *smoother) rows(row int) (rows [5]int) {
 	return rows
 }
 
-// block copies the block in column x of a row, whose neighbors are in rows, with its guesses.
+// block copies the block in column x of row rows[2] to dst and fills in its guesses. rows is what
+// the method of that name returns. A block of padding is left as it is.
 func (s *smoother) block(dst *[64]int16, x int, rows *[5]int) {
 	c := s.c
 	if x >= c.across {
@@ -131,7 +140,9 @@ func (s *smoother) block(dst *[64]int16, x int, rows *[5]int) {
 	}
 }
 
-// guess returns coefficient k, which has no bit that is known to be zero.
+// guess returns the value guessed for coefficient k. The bits that the file does bring of the
+// coefficient are 0, so the guess is limited to the missing ones. The division by 256 times the
+// quantiser rounds half away from zero.
 func (s *smoother) guess(k int, around *[25]int) int16 {
 	sum := 0
 	for i, w := range s.guesses[k] {

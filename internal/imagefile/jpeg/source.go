@@ -12,19 +12,22 @@ import (
 // the CPU together with what reads them.
 const stripRows = 8
 
-// Source is a JPEG that is decoded, upsampled and converted while it is scanned: up to
-// the last row asked for, and of rows and columns not asked for only what others need.
+// Source is an image in a JPEG file as a pixel.Source: decoded, upsampled and converted strip by
+// strip during each Scan. Open makes it another file's image, with the same buffers. Its errors are
+// those of package format.
 type Source struct {
 	dec   decoder
-	gray  bool // one channel is wanted
-	model string
+	gray  bool   // the caller wants one channel
+	model string // the color model of the file's samples, as header.model names it
 	strip []byte
-	up    [4][]byte // an upsampled row of each component
-	rgbx  []byte    // a color row on its way to gray
-	sums  []uint16  // a row of vertical sums
+	up    [4][]byte // by component: a row of samples at full resolution
+	rgbx  []byte    // a row of color that becomes gray
+	sums  []uint16  // scratch of plane.upsample: vertical sums of a row
 }
 
-// Open makes s the image of that file, with 1 channel or 3, once its markers are found complete.
+// Open makes s the image of the file in data, with 1 or 3 channels. It checks all markers first, so
+// that a truncated file is an error here and not in the middle of a Scan. data must stay as it is
+// while s is used.
 func (s *Source) Open(data []byte, channels int) error {
 	h, err := parse(data)
 	if err != nil {
@@ -48,7 +51,8 @@ func (s *Source) Size() (w, h, c int) {
 	return s.dec.h.w, s.dec.h.h, 3
 }
 
-// Scan implements pixel.Source.
+// Scan implements pixel.Source. The strips are RGBX, or gray: their memory is used again for the
+// next strip. The stream is decoded from the start of the file at each call.
 func (s *Source) Scan(r image.Rectangle, f func(y int, strip pixel.Image) error) error {
 	w, h, c := s.Size()
 	if err := format.CheckRect(r, w, h); err != nil || r.Empty() {
@@ -82,7 +86,8 @@ func (s *Source) Scan(r image.Rectangle, f func(y int, strip pixel.Image) error)
 	return nil
 }
 
-// reserve makes the row buffers large enough for rows of w pixels.
+// reserve makes the row buffers large enough for rows of w pixels, and the strip for rows of stride
+// bytes.
 func (s *Source) reserve(w, stride int) {
 	s.strip = pixel.Grow(s.strip, stripRows*stride)
 	for i := range s.up {
@@ -95,7 +100,8 @@ func (s *Source) reserve(w, stride int) {
 	s.sums = s.sums[:cap(s.sums)]
 }
 
-// row writes row y from column x on, as many pixels as dst holds.
+// row writes row y of the image from column x on, as many pixels as dst holds. Gray of a color file
+// is made of its RGB, as Pillow does, not taken from its luma.
 func (s *Source) row(dst []byte, y, x int) {
 	switch {
 	case s.gray && s.model == "gray":
@@ -108,8 +114,8 @@ func (s *Source) row(dst []byte, y, x int) {
 	}
 }
 
-// color converts a row of samples to RGBX. CMYK of Adobe is stored inverted, and so is YCCK: it is converted as if it
-// were YCbCr, and the RGB that results is inverted CMY.
+// color writes row y from column x on to dst, as RGBX. Adobe's CMYK is stored inverted, and so is
+// YCCK: this one is converted as if it were YCbCr, and the RGB that results is inverted CMY.
 func (s *Source) color(dst []byte, y, x int) {
 	n := len(dst) / 4
 	a := s.samples(0, y, x, n)

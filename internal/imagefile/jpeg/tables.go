@@ -6,8 +6,9 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/format"
 )
 
-// toScan reads segments from pos on, up to and including the next scan header, and makes
-// the reader stand at its data. It returns where that is, or 0 at the end of the image.
+// toScan reads segments from pos on, up to and including the next scan header, and makes the bit
+// reader stand at its data. It returns the position of that data, or 0 at the end of the image.
+// Tables are replaced as they come: a scan has those that stand before it.
 func (j *decoder) toScan(pos int) (int, error) {
 	for {
 		m, next, ok := NextSegment(j.data, pos)
@@ -39,8 +40,8 @@ func (j *decoder) toScan(pos int) (int, error) {
 	}
 }
 
-// readQuant reads a DQT segment (ITU T.81, B.2.4.1): tables of 8 or 16 bits in zigzag order. A file may replace a table
-// between scans.
+// readQuant reads a DQT segment (T.81 B.2.4.1): tables of 8 or 16 bits, in zigzag order. A file may
+// replace a table between scans.
 func (j *decoder) readQuant(seg []byte) error {
 	for len(seg) > 0 {
 		id, wide := int(seg[0]&15), min(int(seg[0]>>4), 1)
@@ -61,7 +62,9 @@ func (j *decoder) readQuant(seg []byte) error {
 	return nil
 }
 
-// readHuffman reads a DHT segment (ITU T.81, B.2.4.2): how many codes each length from 1 to 16 has, and their symbols.
+// readHuffman reads a DHT segment (T.81 B.2.4.2): for each table its class (0 for first
+// coefficients, 1 for others) and number, how many codes have each length from 1 to 16, and their
+// symbols.
 func (j *decoder) readHuffman(seg []byte) error {
 	for len(seg) > 0 {
 		if len(seg) < 17 || seg[0]&0xEF > 3 {
@@ -84,10 +87,13 @@ func (j *decoder) readHuffman(seg []byte) error {
 	return nil
 }
 
-// maxUnitBlocks is the limit of T.81 B.2.3 for scans of several components.
+// maxUnitBlocks is the limit of T.81 B.2.3 for the blocks in a unit of a scan of several
+// components.
 const maxUnitBlocks = 10
 
-// readScanHeader finds the components of a scan and their tables.
+// readScanHeader reads a scan header (T.81 B.2.3): it sets scan to the components that are in the
+// scan, and their tables. Sequential frames may use the standard Huffman tables without defining
+// them.
 func (j *decoder) readScanHeader(seg []byte) error {
 	n := 0
 	if len(seg) > 0 {
@@ -124,7 +130,9 @@ func (j *decoder) readScanHeader(seg []byte) error {
 	return nil
 }
 
-// component returns the one of that id that the scan has not yet, nil if there is none.
+// component returns the first component with that identifier that is not in the current scan yet,
+// nil if there is none. Two components can have the same identifier: T.81 forbids it, and libjpeg
+// reads such files.
 func (j *decoder) component(id byte) *component {
 	for i := range j.h.n {
 		if j.h.comp[i].id != id {
@@ -141,7 +149,9 @@ func (j *decoder) component(id byte) *component {
 	return nil
 }
 
-// latch keeps the quantisation table that a component's first scan finds.
+// latch starts component c in a scan. In the component's first scan it copies the quantisation
+// table of that moment, which holds for the whole image (libjpeg does the same), since later scans
+// may come after another table of that number.
 func (j *decoder) latch(c *component) error {
 	c.pred = 0
 	if c.latched {
@@ -166,9 +176,11 @@ type standardTable struct {
 	symbols string
 }
 
+// dcSymbols are the symbols of both standard tables for first coefficients.
 const dcSymbols = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b"
 
-// By table number: 0 is for luma, 1 for chroma.
+// standardDC and standardAC are the tables of T.81 annex K.3, by number: 0 is for luma, 1 for
+// chroma.
 var (
 	standardDC = [2]standardTable{
 		{[16]byte{0, 1, 5, 1, 1, 1, 1, 1, 1}, dcSymbols},

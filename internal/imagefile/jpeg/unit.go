@@ -1,25 +1,27 @@
 package jpeg
 
-// A unitBlock is one of the blocks in a unit of a sequential scan: how it is coded, and where
-// it goes. Its place moves on with each unit.
+// A unitBlock is one of the blocks of a unit in a sequential scan: with which tables it is decoded,
+// and where its coefficients go. The same unitBlock serves the next unit, with place moved on. Its
+// fields lie where the kernel in assembly expects them (accel_amd64.go).
 type unitBlock struct {
-	coefs  []int16 // 64 for each block of the component, which are zero
-	any    []bool  // which blocks have more than a first coefficient
+	coefs  []int16 // of the component: 64 for each block, zero where blocks are still to be decoded
+	any    []bool  // of the component: which blocks have coefficients besides the first
 	dc, ac *huffTable
-	pred   *int32 // the component's last first coefficient
-	place  int    // of the block in the next unit, in the component's blocks
-	step   int    // blocks from a unit to the next
+	pred   *int32 // the first coefficient of the component's block before
+	place  int    // the number of the next block among those of the component
+	step   int    // from place to that in the unit after
 }
 
-// done ends the block of a unit whose other coefficients are decoded.
+// done ends a block whose other coefficients are decoded: it sets the first one, and moves on to
+// the next unit.
 func (b *unitBlock) done(any bool) {
 	b.coefs[64*b.place] = int16(*b.pred)
 	b.any[b.place] = any
 	b.place += b.step
 }
 
-// units decodes units of blocks, at least one of either. It returns false if the bits are no
-// code or a run leads out of a block.
+// units decodes that many units, each made of blocks; there is at least one unit and one block. It
+// returns false if the bits are not a code or a run leads out of a block.
 func (r *bitReader) units(blocks []unitBlock, units int) bool {
 	if ok, done := r.unitsFast(blocks, units); done {
 		return ok
@@ -34,7 +36,7 @@ func (r *bitReader) units(blocks []unitBlock, units int) bool {
 	return true
 }
 
-// sequential decodes one block.
+// sequential decodes the next block for b.
 func (r *bitReader) sequential(b *unitBlock) bool {
 	diff, ok := r.difference(b.dc)
 	if !ok {

@@ -6,15 +6,17 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Values of huffmanUnits' status; the package has the same names.
+// unitsDone and the constants after it are the values of huffmanUnits' status. accel_amd64.go of
+// package jpeg has the same ones.
 const (
 	unitsDone   = iota
-	unitsHungry // bits must be filled in otherwise
-	unitsBad    // bits that are not a code
-	unitsOdd    // the entry led beyond the block
+	unitsHungry // a marker or the end of the file is near: bitReader.fill must refill
+	unitsBad    // the bits are not a code
+	unitsOdd    // the entry led out of the block
 )
 
-// Offsets in unitBlock and huffTable; the package has the same names, and checks them.
+// Offsets in bytes in unitBlock and huffTable. accel_amd64.go of package jpeg has the same names,
+// and checks that the fields lie there.
 const (
 	coefsAt, anyAt, dcAt, acAt, predAt, placeAt, stepAt = 0, 24, 48, 56, 64, 72, 80
 
@@ -26,23 +28,31 @@ const (
 	indexAt   = firstAt + 4*17
 )
 
+// Constants of package jpeg, with the same meaning there.
 const (
 	lookBits, fastBits = 9, 11
 	fastEnd            = 63
-	zeros              = 0xF0 // the symbol of sixteen
+	zeros              = 0xF0 // the symbol of a run of sixteen zeros
 )
 
-// huffman names the registers.
+// huffman names the registers of the kernel. Its methods emit the parts of it, most of them once.
+//
+// block is the address of the current unitBlock, b that of the block's coefficients, ac its table
+// for coefficients besides the first, zigzag the table of that name, and k the place of the last
+// coefficient so far. pos, acc and n are those of the bitReader; entry is the current fastEntry,
+// before what acc was in front of it, and last the place of its second coefficient.
 type huffman struct {
 	block, b, ac, zigzag, k          GPVirtual
 	pos, acc, n, before, entry, last GPVirtual
 	any                              GPVirtual // whether the block that ends has more than a first coefficient
 }
 
-// huffmanUnits is bitReader.units, up to what is rare. The way from the bits to those after an
-// entry limits it: one shift, a load, another shift, for which the length of an entry is in its
-// lowest six bits, those that a shift looks at. n is right only in these, too, while entries are
-// taken off. The next cost is mispredicted branches: there are few.
+// huffmanUnits emits bitReader.units, except for what is rare, which it leaves to Go (the status
+// says why it stops). What limits its speed is the chain from the bits of one entry to the bits of
+// the next: a shift, a load, another shift. So the length of an entry is in its lowest six bits,
+// the only ones that a shift looks at, and is never extracted. For the same reason whole entries
+// are subtracted from n, of which only the lowest six bits are then right, until an AND cuts off
+// the rest. The next cost is mispredicted branches, so there are few.
 func huffmanUnits() {
 	function("huffmanUnits", "func(state *[3]uint64, data *byte, end int, blocks *byte, size, from, units int, zigzag *byte, k0 int)"+
 		" (status, left, at, k, last int, entry uint32, before uint64)",
@@ -71,7 +81,7 @@ func huffmanUnits() {
 	Label("group")
 	h.fill("groupBits", "slowly")
 	h.coefficients()
-	Label("four") // for which there are bits after a difference, too
+	Label("four") // a difference takes 11 of the 56 bits at most: enough are left for four entries
 	for range 4 {
 		h.coefficients()
 	}
@@ -85,7 +95,7 @@ func huffmanUnits() {
 	h.leave()
 }
 
-// aim loads the coefficients and the AC table of the current block into b and ac.
+// aim loads b and ac for the unitBlock at block.
 func (h *huffman) aim() {
 	MOVQ(at(h.block, placeAt), h.b)
 	SHLQ(Imm(7), h.b)
@@ -93,7 +103,7 @@ func (h *huffman) aim() {
 	MOVQ(at(h.block, acAt), h.ac)
 }
 
-// difference takes the first coefficient.
+// difference decodes the first coefficient of a block, as bitReader.difference does.
 func (h *huffman) difference() {
 	h.fill("differenceBits", "slowly")
 	table := GP64()
@@ -104,7 +114,7 @@ func (h *huffman) difference() {
 	h.predict()
 }
 
-// predict adds entry to the first coefficient of the block before.
+// predict adds entry, the difference, to the component's prediction, and sets k to 0.
 func (h *huffman) predict() {
 	pred := GP64()
 	MOVQ(at(h.block, predAt), pred)
@@ -112,14 +122,15 @@ func (h *huffman) predict() {
 	XORQ(h.k, h.k)
 }
 
-// coefficients takes an entry.
+// coefficients decodes one entry: one or two coefficients, or the end of the block.
 func (h *huffman) coefficients() {
 	h.look(h.ac, "longCoefficient")
 	h.take()
 	h.put()
 }
 
-// look finds the entry of the next bits.
+// look loads the entry of the next bits from the table's fast part, and goes to missing if there is
+// none.
 func (h *huffman) look(table GPVirtual, missing string) {
 	MOVQ(h.acc, h.before)
 	MOVQ(h.acc, h.entry)
@@ -129,13 +140,15 @@ func (h *huffman) look(table GPVirtual, missing string) {
 	JZ(LabelRef(missing))
 }
 
+// take removes the entry's bits from acc. Both instructions use the whole entry as a count: the
+// shift looks at its lowest six bits only, and n is cut to these later.
 func (h *huffman) take() {
 	SHLXQ(h.entry, h.acc, h.acc)
 	SUBQ(h.entry, h.n)
 }
 
-// put writes the two coefficients of the entry; where the second is none, the first is
-// written over it.
+// put writes the two coefficients of the entry, the second one first: where there is only one, last
+// equals k, and the first is written over it. It goes to ended when the block is.
 func (h *huffman) put() {
 	at, v := GP64(), GP32()
 	h.step(at.As32(), 6)
@@ -157,14 +170,16 @@ func (h *huffman) put() {
 	MOVQ(h.last, h.k)
 }
 
+// step extracts the six bits from bit number from on, a step of the entry.
 func (h *huffman) step(to Register, from uint64) {
 	MOVL(h.entry.As32(), to)
 	SHRL(Imm(from), to)
 	ANDL(Imm(63), to)
 }
 
-// ended finds out how an entry led to the end of the block, or beyond, where last is 63 or
-// more, and continues with the next block. Nearly always the entry is, or has after its coefficient, an end.
+// ended finds out how an entry led to the end of the block or beyond (last is 63 or more), as
+// bitReader.ended does, and continues with the next block. Nearly always the code for the end is in
+// the entry. What bitReader.ended must decide goes to odd.
 func (h *huffman) ended() {
 	Label("ended")
 	ANDQ(Imm(63), h.n)
@@ -210,7 +225,7 @@ func (h *huffman) ended() {
 	JMP(LabelRef("finished"))
 }
 
-// longDifference takes a first coefficient for which the fast table is too small.
+// longDifference decodes a first coefficient whose code and value are too long for the fast table.
 func (h *huffman) longDifference() {
 	Label("longDifference")
 	table, size := GP64(), h.before
@@ -227,7 +242,8 @@ func (h *huffman) longDifference() {
 	JMP(LabelRef("group"))
 }
 
-// longCoefficient takes a coefficient for which the fast table is too small.
+// longCoefficient decodes a coefficient whose code and value are too long for the fast table, as
+// bitReader.long does.
 func (h *huffman) longCoefficient() {
 	Label("longCoefficient")
 	ANDQ(Imm(63), h.n)
@@ -260,13 +276,14 @@ func (h *huffman) longCoefficient() {
 	SETNE(h.any.As8())
 	JMP(LabelRef("finished"))
 
-	Label("longFF") // there may be bits enough
+	Label("longFF") // no eight bytes to refill with, but the bits may be enough: a code and a value take 31 at most
 	CMPQ(h.n, Imm(32))
 	JGE(LabelRef("longBits"))
 	JMP(LabelRef("group"))
 }
 
-// symbol takes the next code off and makes to its symbol. It changes entry and last.
+// symbol takes the next code off acc and sets to to its symbol, as huffTable.symbol does. It
+// overwrites entry and last. label makes the labels of each use unique.
 func (h *huffman) symbol(table, to GPVirtual, label string) {
 	length, code := h.last, h.entry
 	MOVQ(h.acc, to)
@@ -298,8 +315,9 @@ func (h *huffman) symbol(table, to GPVirtual, label string) {
 	SUBQ(length, h.n)
 }
 
-// value takes size bits off, at least one, and makes entry the number that they stand for: v, or
-// v - (1<<size - 1) where the highest bit is 0.
+// value takes size bits off acc, at least one, and sets entry to the number that they stand for, as
+// extend in package jpeg does: v, or v - (1<<size - 1) where the highest bit is 0, without a
+// branch.
 func (h *huffman) value(size GPVirtual) {
 	v, least := h.entry, GP64()
 	MOVQ(I32(-1), least)
@@ -316,8 +334,8 @@ func (h *huffman) value(size GPVirtual) {
 	SUBQ(size, h.n)
 }
 
-// fill makes n at least 56, as bitReader.fill does without a byte 0xFF; where it cannot, it goes
-// to other.
+// fill makes n at least 56, as bitReader.fill does eight bytes at a time. It goes to other if one
+// of them is FF, or if fewer are left.
 func (h *huffman) fill(label, other string) {
 	w, t := GP64(), GP64()
 	CMPQ(h.pos, argument("end"))
@@ -341,7 +359,8 @@ func (h *huffman) fill(label, other string) {
 	Label(label)
 }
 
-// fillSlowly is fill byte by byte, without the stuffed ones.
+// fillSlowly emits the way on from label slowly: fill byte by byte, dropping the zero byte after an
+// FF. At a marker, or within the last 8 bytes of the file, it goes to hungry.
 func (h *huffman) fillSlowly() {
 	w, data := GP64(), GP64()
 	Label("slowly")
@@ -369,7 +388,7 @@ func (h *huffman) fillSlowly() {
 	JMP(LabelRef("differenceBits"))
 }
 
-// leave ends the kernel.
+// leave emits the ends of the kernel: the labels that set the status, and the results.
 func (h *huffman) leave() {
 	status := GP64()
 	for _, end := range []struct {
@@ -397,8 +416,9 @@ func (h *huffman) leave() {
 	RET()
 }
 
-// argument is a parameter where it lies.
+// argument returns the memory operand of a parameter on the stack, for those that are too rare to
+// hold a register.
 func argument(name string) Mem { return address(Param(name)) }
 
-// result is a result where it lies.
+// result returns the memory operand of a result.
 func result(name string) Mem { return address(Return(name)) }

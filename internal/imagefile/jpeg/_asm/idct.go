@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Constants of libjpeg's jidctint.c, FIX(x) = x * 2^13.
+// Constants of libjpeg's jidctint.c: fix0298631336 is 0.298631336 * 2^13, rounded.
 const (
 	fix0298631336 = 2446
 	fix0390180644 = 3196
@@ -22,13 +22,17 @@ const (
 	fix3072711026 = 25172
 )
 
-// factors are the pairs that VPMADDWD multiplies two interleaved rows with.
+// factors are the constants of the transform: pairs that VPMADDWD multiplies two interleaved rows
+// with and adds (e, y, t, named as the sums in idct1D of package jpeg), the roundings of the two
+// passes, and the 128 that makes samples unsigned.
 type factors struct{ e2, e3, y3, y4, t0, t3, t1, t2, half11, half18, offset Mem }
 
+// y is the registers by number, for loops over them.
 var y = [16]VecPhysical{Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15}
 
-// idctPair holds one block in the low lane and one in the high lane of each register, a row
-// a register, and does with the lanes what SSE2 code would do with one block.
+// idctPair emits the kernel of idctPair in package jpeg. Each register holds one row of both
+// blocks, the first in its low lane and the second in its high lane. AVX2 works on lanes
+// separately, so the instructions are those of libjpeg's SSE2 code for one block.
 func idctPair() {
 	f := factors{
 		e2:     words("e2", fix0541196100, fix0541196100-fix1847759065),
@@ -62,7 +66,8 @@ func idctPair() {
 	finish()
 }
 
-// pass transforms the columns of the 8 rows in Y0 to Y7 in place.
+// pass transforms the columns of the 8 rows in Y0 to Y7 in place. Sums of 32 bits take two
+// registers a row, so 16 registers are just enough, with one row's sums in spill.
 func pass(f factors, spill, half Mem, shift uint64) {
 	odd(f, spill)
 	even(f)
@@ -155,7 +160,8 @@ func butterfly(aL, aH, bL, bH VecPhysical) {
 	VMOVDQA(Y15, aH)
 }
 
-// outputs makes two rows of words of an even and an odd sum: e+o in eL, e-o in oL.
+// outputs makes two rows of words from the sums of an even and an odd half: e+o in eL, e-o in oL,
+// both shifted by shift. tL and tH are scratch. VPACKSSDW saturates to 16 bits.
 func outputs(eL, eH, oL, oH, tL, tH VecPhysical, shift uint64) {
 	VPSUBD(oL, eL, tL)
 	VPSUBD(oH, eH, tH)
@@ -168,7 +174,8 @@ func outputs(eL, eH, oL, oH, tL, tH VecPhysical, shift uint64) {
 	VPACKSSDW(tH, tL, oL)
 }
 
-// transpose transposes each lane of the 8 rows in Y0 to Y7.
+// transpose exchanges rows and columns in each lane of the 8 rows in Y0 to Y7, in three rounds that
+// interleave elements of 2, 4 and 8 bytes.
 func transpose() {
 	for i := 0; i < 8; i += 2 {
 		VPUNPCKLWD(y[i+1], y[i], y[8+i])
@@ -187,7 +194,8 @@ func transpose() {
 	}
 }
 
-// storeRows writes the rows as bytes, 128 added, the blocks next to each other.
+// storeRows writes the rows in Y0 to Y7 as bytes to dst, the two blocks next to each other.
+// VPACKSSWB saturates to signed bytes; adding 0x80 to each makes them samples.
 func storeRows(dst, stride GPVirtual, offset Mem) {
 	for i := 0; i < 8; i += 2 {
 		VPACKSSWB(y[i+1], y[i], Y8)

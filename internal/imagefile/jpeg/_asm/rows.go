@@ -6,6 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
+// sumRows emits the kernel of the function of that name: 3*near + far in words of 16 bits.
 func sumRows() {
 	function("sumRowsKernel", "func(dst *uint16, near, far *byte, n int)",
 		"sumRowsKernel makes n >= 16 sums.")
@@ -22,11 +23,13 @@ func sumRows() {
 	finish()
 }
 
+// doubleColumns emits the kernel of the function of that name, for 16 sums at a time. The two new
+// samples of each are the low and the high byte of a word, so that one store writes them in order.
 func doubleColumns() {
 	function("doubleColumnsKernel", "func(dst *byte, s *uint16, n int, even, odd uint16)",
 		"doubleColumnsKernel makes n >= 16 pairs of samples.")
 	dst, s, n := param("dst"), param("s"), param("n")
-	round := [2]VecVirtual{YMM(), YMM()}
+	round := [2]VecVirtual{YMM(), YMM()} // the rounding of even and odd samples, in all words
 	for i, name := range []string{"even", "odd"} {
 		x, g := XMM(), GP32()
 		Load(Param(name), g)
@@ -55,8 +58,11 @@ func doubleColumns() {
 	finish()
 }
 
-// yccToRGBX keeps to 16 bits: 1.402 is 1 + 26345/65536, 1.772 is 2 - 14942/65536, and
-// (c*k + 2^15) >> 16 is ((2*c*k >> 16) + 1) >> 1, whose inner part VPMULHW gives.
+// yccToRGBX emits the kernel of the function of that name, which keeps to 16 bits for red and blue:
+// 1.402 is 1 + 26345/65536, 1.772 is 2 - 14942/65536, and (c*k + 2^15) >> 16 is ((2*c*k >> 16) + 1)
+// >> 1, whose inner part VPMULHW gives. Green needs the sum of two products before it is rounded,
+// which VPMADDWD makes in 32 bits. Its factor -46802 is too small for a signed word, so it is taken
+// with 65536 added, and the red difference is subtracted afterwards.
 func yccToRGBX() {
 	const kr, kb = 91881 - 1<<16, 116130 - 1<<17
 	cr, cb := words("kr", kr), words("kb", kb)
