@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// imageHead is the bytes of the length before each image file of a record of content Images.
-const imageHead = 4
+// ImageHead is the size, in bytes, of the length before each image file of a record of content [Images].
+const ImageHead = 4
 
 // AppendImage appends an image file to a record of content [Images]: its length, a uint32, little endian, and its bytes.
 // A record without images is empty.
@@ -17,10 +17,10 @@ func AppendImage(record, file []byte) []byte {
 // CutImage splits a record of content [Images] into its first image file and the record of the other files. Both are
 // parts of record. The error says that a length does not match the bytes that follow.
 func CutImage(record []byte) (file, rest []byte, err error) {
-	if len(record) < imageHead {
+	if len(record) < ImageHead {
 		return nil, nil, fmt.Errorf("%d bytes where the length of an image file is expected", len(record))
 	}
-	n, rest := uint64(binary.LittleEndian.Uint32(record)), record[imageHead:]
+	n, rest := uint64(binary.LittleEndian.Uint32(record)), record[ImageHead:]
 	if n > uint64(len(rest)) {
 		return nil, nil, fmt.Errorf("an image file of %d bytes, of which there are %d", n, len(rest))
 	}

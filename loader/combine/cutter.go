@@ -28,6 +28,9 @@ type windowScratch struct {
 	place place
 	spans [tensor.MaxRank]span
 	shown shown
+	files []int   // the records of the Source whose image files windows have
+	ends  []int64 // their offsets
+	rows  []byte
 }
 
 // shown is one view of the Source's records that serves several consecutive windows. Overlapping

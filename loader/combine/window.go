@@ -3,6 +3,7 @@ package combine
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -52,7 +53,8 @@ type Window struct {
 	Origins [][]int `json:"origins,omitempty"`
 
 	// Fields are the fields of the records; none means every field of the Sources that has an axis of Sizes, with the
-	// windows of Sizes.
+	// windows of Sizes. A field of image files has the axis of the records, and its windows have content
+	// [tensor.Images]. Other fields of variable length cannot be cut.
 	Fields []WindowField `json:"outputs,omitempty"`
 }
 
@@ -190,8 +192,15 @@ func (w *Window) arrays(parts []member) (list []array, err error) {
 			if slices.ContainsFunc(list, func(a array) bool { return a.spec.Name == spec.Name }) {
 				return nil, fmt.Errorf("two fields have the name %q; rename one of them", spec.Name)
 			}
-			a := array{part: &parts[i], spec: spec, dims: w.Dims[spec.Name], n: append([]int{parts[i].Len()}, spec.Shape...)}
-			if a.dims == nil {
+			a := array{part: &parts[i], spec: spec, dims: w.Dims[spec.Name], n: []int{parts[i].Len()}}
+			if !spec.Ragged {
+				a.n = append(a.n, spec.Shape...)
+			}
+			switch {
+			case a.dims != nil:
+			case spec.Ragged:
+				a.dims = []string{w.recordsAxis(&parts[i])}
+			default:
 				a.dims = w.axesOf(spec, len(a.n))
 			}
 			if len(a.dims) != len(a.n) {
@@ -225,6 +234,25 @@ func (w *Window) axesOf(spec tensor.Spec, n int) []string {
 	return names
 }
 
+// recordsAxis returns the name of the axis of a Source's records: the name that Sizes has, if a field of the Source has it.
+func (w *Window) recordsAxis(part *member) string {
+	for _, spec := range part.Specs() {
+		dims := w.Dims[spec.Name]
+		if dims == nil && !spec.Ragged {
+			dims = w.axesOf(spec, 1+len(spec.Shape))
+		}
+		if len(dims) > 0 && w.cuts(dims[0]) {
+			return dims[0]
+		}
+	}
+	return "0"
+}
+
+// canCut reports whether windows can be cut from a field: its records have one size, or they are image files.
+func canCut(s tensor.Spec) bool {
+	return !s.Ragged || s.IsBytes() && (s.Content == tensor.Image || s.Content == tensor.Images)
+}
+
 // cuts reports whether Sizes has an axis.
 func (w *Window) cuts(axis string) bool {
 	_, ok := w.Sizes[axis]
@@ -235,7 +263,7 @@ func (w *Window) cuts(axis string) bool {
 func axesIn(list []array) string {
 	var of []string
 	for _, a := range list {
-		if !a.spec.Ragged {
+		if canCut(a.spec) {
 			of = append(of, fmt.Sprintf("%s of %s", strings.Join(a.dims, ", "), a.spec.Name))
 		}
 	}
@@ -290,13 +318,9 @@ type planner struct {
 }
 
 func (p *planner) plan() error {
-	outputs := p.w.Fields
-	if outputs == nil {
-		for _, a := range p.arrays {
-			if !a.spec.Ragged && slices.ContainsFunc(a.dims, p.w.cuts) {
-				outputs = append(outputs, WindowField{Name: a.spec.Name})
-			}
-		}
+	outputs, err := p.outputs()
+	if err != nil {
+		return err
 	}
 	if len(outputs) == 0 {
 		return fmt.Errorf("no field has an axis of sizes (%v); the axes are %s; give sizes by these, or name axes in dims",
@@ -331,6 +355,30 @@ func (p *planner) plan() error {
 	return nil
 }
 
+// outputs returns the fields of the records. A field that has an axis of sizes and cannot be cut is an error, unless the
+// caller chose the fields: nobody would notice that it is missing.
+func (p *planner) outputs() (list []WindowField, err error) {
+	if p.w.Fields != nil {
+		return p.w.Fields, nil
+	}
+	var refused, advised []string
+	for _, a := range p.arrays {
+		switch {
+		case !slices.ContainsFunc(a.dims, p.w.cuts):
+		case !canCut(a.spec):
+			refused = append(refused, strconv.Quote(a.spec.Name))
+		default:
+			list = append(list, WindowField{Name: a.spec.Name})
+			advised = append(advised, fmt.Sprintf("%q: {}", a.spec.Name))
+		}
+	}
+	if refused != nil && list != nil {
+		return nil, fmt.Errorf("records of %s have variable length, and no axes to cut; name the fields of the windows: "+
+			"outputs={%s}", strings.Join(refused, ", "), strings.Join(advised, ", "))
+	}
+	return list, nil
+}
+
 // field resolves one field of the records.
 func (p *planner) field(out WindowField) error {
 	name := out.Of
@@ -342,7 +390,7 @@ func (p *planner) field(out WindowField) error {
 		return fmt.Errorf("there is no field %q to cut it from; there are: %s", name, strings.Join(p.names(), ", "))
 	}
 	a := p.arrays[i]
-	if a.spec.Ragged {
+	if !canCut(a.spec) {
 		return fmt.Errorf("records of %q have variable length, and no axes to cut", name)
 	}
 	if len(a.n) >= tensor.MaxRank {
@@ -365,8 +413,12 @@ func (p *planner) field(out WindowField) error {
 		}
 		f.cuts, f.out.Shape = append(f.cuts, c), append(f.out.Shape, c.size)
 	}
-	f.out.Dims = dimsOf(a.dims)
-	f.rows = f.cuts[0].dilation == 1 && !slices.ContainsFunc(f.cuts[1:], func(c cut) bool { return c.axis >= 0 })
+	if f.in.Ragged {
+		f.out.Shape, f.out.Ragged, f.out.Content = tensor.Shape{}, true, tensor.Images
+	} else {
+		f.out.Dims = dimsOf(a.dims)
+	}
+	f.rows = !f.in.Ragged && f.cuts[0].dilation == 1 && !slices.ContainsFunc(f.cuts[1:], func(c cut) bool { return c.axis >= 0 })
 	if err := p.fill(&f); err != nil {
 		return err
 	}
@@ -386,6 +438,10 @@ func (p *planner) names() (list []string) {
 func (p *planner) fill(f *windowed) (err error) {
 	constant := func(c cut) bool { return c.axis >= 0 && p.axes[c.axis].pad == PadConstant }
 	d := f.in.DType
+	if c := f.cuts[0]; f.in.Ragged && constant(c) && (c.lead < 0 || c.start(0)+c.span() > 0) {
+		return errors.New("pad is constant, and there is no image to fill with; choose reflect or wrap, or take the image of the " +
+			"origin alone, by sizes of 1 for the field")
+	}
 	if !slices.ContainsFunc(f.cuts, constant) {
 		f.fill = make([]byte, d.Size())
 		return nil
@@ -449,7 +505,7 @@ func (p *planner) cut(c *cut, out WindowField, dim string) error {
 func (p *planner) axis(name string) (axis, error) {
 	a := axis{name: name, stride: 1, offset: p.w.Offset[name], pad: p.w.Pad[name]}
 	for _, of := range p.arrays {
-		if of.spec.Ragged || !slices.Contains(of.dims, name) {
+		if !canCut(of.spec) || !slices.Contains(of.dims, name) {
 			continue
 		}
 		a.of = slices.Index(of.dims, name)

@@ -456,3 +456,72 @@ func TestWindowChunksOnce(t *testing.T) {
 		t.Errorf("without a cache the windows differ: %v", err)
 	}
 }
+
+// TestWindowImages cuts windows of image files: one or several a record.
+func TestWindowImages(t *testing.T) {
+	for seed := range uint64(40) {
+		r := random(t, seed)
+		n, size, lead := 12+r.IntN(20), 1+r.IntN(4), -r.IntN(3)
+		var records [2][][]byte // encoded as content image and images
+		var ends [2][]int64
+		of := func(content string, k int) []byte {
+			if content == tensor.Images {
+				return records[1][k]
+			}
+			return tensor.AppendImage(nil, records[0][k])
+		}
+		for i := range records {
+			ends[i] = []int64{0}
+			for range n {
+				file := randomBytes(r, r.IntN(9))
+				if i == 1 {
+					file = tensor.AppendImage(tensor.AppendImage(nil, file), randomBytes(r, r.IntN(9)))
+				}
+				records[i] = append(records[i], file)
+				ends[i] = append(ends[i], ends[i][len(ends[i])-1]+int64(len(file)))
+			}
+		}
+		src, err := combine.NewArrays(
+			combine.Array{Name: "action", Values: tensor.From(make([]float32, n))},
+			combine.Array{Name: tensor.Image, Values: tensor.From(bytes.Join(records[0], nil)), Offsets: ends[0], Content: tensor.Image},
+			combine.Array{Name: tensor.Images, Values: tensor.From(bytes.Join(records[1], nil)), Offsets: ends[1], Content: tensor.Images})
+		require.NoError(t, err)
+		w := combine.Window{Sizes: map[string]int{"time": size}, Dims: map[string][]string{"action": {"time"}},
+			Pad: map[string]combine.Pad{"time": combine.PadWrap}}
+		for _, name := range []string{tensor.Image, tensor.Images} {
+			w.Fields = append(w.Fields, combine.WindowField{Name: name, Lead: map[string]int{"time": lead}})
+		}
+		ws, err := combine.NewWindows(t.Context(), w, src)
+		require.NoError(t, err)
+		m := &model{n: n, specs: ws.Specs(), records: make([][][]byte, 2)}
+		for f, spec := range m.specs {
+			if spec.Content != tensor.Images || !spec.IsBytes() {
+				t.Fatalf("windows of image files are %v of content %q", spec, spec.Content)
+			}
+			for i := range n {
+				var record []byte
+				for k := range size {
+					record = append(record, of(spec.Name, (i+lead+k+n)%n)...)
+				}
+				m.records[f] = append(m.records[f], record)
+			}
+		}
+		m.check(t, r, ws)
+	}
+	src, err := combine.NewArrays(combine.Array{Name: "action", Values: tensor.From([]int32{1, 2})},
+		combine.Array{Name: "image", Values: tensor.From([]byte{1, 2}), Offsets: []int64{0, 1, 2}, Content: tensor.Image},
+		combine.Array{Name: "task", Values: tensor.From([]byte("ab")), Offsets: []int64{0, 1, 2}, Content: tensor.Text})
+	require.NoError(t, err)
+	pad, fields := map[string]combine.Pad{"0": combine.PadConstant}, []combine.WindowField{{Name: "action"}, {Name: "image"}}
+	for want, w := range map[string]combine.Window{
+		`"task" have variable length, and no axes to cut; name the fields of the windows: outputs={"action": {}, "image": {}}`: {},
+		"there is no image to fill with": {Pad: pad, Fields: fields},
+		"":                               {Pad: pad, Fields: []combine.WindowField{fields[0], {Name: "image", Sizes: map[string]int{"0": 1}}}},
+	} {
+		w.Sizes = map[string]int{"0": 2}
+		_, err := combine.NewWindows(t.Context(), w, src)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", w, err, want)
+		}
+	}
+}

@@ -21,6 +21,7 @@ import (
 type Windows struct{ cutter }
 
 var _ interface {
+	loader.RaggedSource
 	loader.ChunkedSource
 	loader.ChunkSource
 	loader.MappedSource

@@ -306,8 +306,7 @@ func windowed(ws *combine.Windows, by *combine.Window, fields []store.Field) (ou
 		if len(by.Fields) > i && by.Fields[i].Of != "" {
 			of = by.Fields[i].Of
 		}
-		f := store.NewField(spec.Name, spec.DType, spec.Shape...)
-		f.Dims = spec.Dims
+		f := store.Field{Spec: spec, Storage: spec.DType.Descr()}
 		if k := slices.IndexFunc(fields, func(f store.Field) bool { return f.Name == of }); k >= 0 {
 			f.Classes = fields[k].Classes
 		}

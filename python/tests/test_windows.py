@@ -351,6 +351,33 @@ class AxesTest(unittest.TestCase):
             self.assertEqual(len(parts["a"]), 7)
             self.assertEqual(len(ds.select(np.isfinite(stations)).windows({0: 2}, group="station", outputs={"x": {}})), 4)
 
+    def test_images(self):
+        """A window of image files has several images, of which transforms make rows; other records of variable length are not left out silently."""
+        path = os.path.join(self.base, "cameras")
+        fields = [penstock.Field("action", "float32", (2,)), penstock.Field("camera", "uint8", ragged=True, content="image")]
+        files = [b"P6 %d 5 255\n" % (6 + i) + bytes([i]) * (15 * (6 + i)) for i in range(7)]
+        with penstock.Writer(path, [*fields, penstock.Field("task", "uint8", ragged=True, content="utf-8")], keep_encoded=True) as w:
+            w.extend({"action": np.full(2, i, "f4"), "camera": file, "task": "pour"} for i, file in enumerate(files))
+        with penstock.open(path) as ds:
+            with self.assertRaisesRegex(penstock.Error, r'"task" have variable length.*outputs=\{"action": \{\}, "camera": \{\}\}'):
+                ds.windows({0: 3})
+            with self.assertRaisesRegex(penstock.Error, "there is no image to fill with"):
+                ds.windows({0: 3}, pad="constant", outputs={"camera": {}})
+            images = ds["camera"]
+            chunks = ds.windows({0: 3}, pad="constant", outputs={"action": {}, "camera": {"sizes": {0: 1}}})
+            history = ds.windows({0: 3}, pad="reflect", outputs={"camera": {"lead": {0: -2}}})
+            history.save(os.path.join(self.base, "history.view.json"))
+            for view, steps in ((chunks, [[i] for i in range(7)]), (history, [[abs(k) for k in (i - 2, i - 1, i)] for i in range(7)])):
+                self.assertEqual(view.fields["camera"].content, "images")
+                np.testing.assert_array_equal(view["camera"].lengths, [sum(4 + len(images[k]) for k in of) for of in steps])
+                for records in (view["camera"][:], [view[i]["camera"] for i in range(7)], pickle.loads(pickle.dumps(view))["camera"][list(range(7))]):
+                    for record, of in zip(records, steps):
+                        np.testing.assert_array_equal(np.concatenate(record), np.concatenate([images[k] for k in of]))
+            for view, n in ((chunks, 1), (os.path.join(self.base, "history.view.json"), 3)):
+                with penstock.DataLoader(view, 7, output="numpy", transforms=[penstock.transforms.Resize((4, 4))]) as loader:
+                    camera = next(iter(loader))["camera"]
+                self.assertEqual((camera.lengths.tolist(), camera.values.shape), ([n] * 7, (7 * n, 4, 4, 3)))
+
     def test_parameters(self):
         """Numbers of NumPy are numbers, an array of origins is an array, and what is not whole or not known is refused."""
         path = os.path.join(self.base, "own")

@@ -340,15 +340,25 @@ class ConcatenatedRagged(DerivedRagged):
         return super()._run(start, stop)
 
 
+#: The size of the length before each image file of a record of content "images".
+IMAGE_HEAD = 4
+
+
+def framed(files: Ragged) -> np.ndarray:
+    """Return the image files of records of content "image", with the length before each that content "images" has."""
+    heads = files.lengths.astype("<u4").view(np.uint8)
+    return np.insert(files.values, np.repeat(files.offsets[:-1], IMAGE_HEAD), heads)
+
+
 def files_of(record: np.ndarray, field: str, number: int) -> list[np.ndarray]:
     """Return the image files of a record of content "images": parts of it. Errors name the field and the record's number."""
     found: list[np.ndarray] = []
     while len(record):
-        end = 4 + int.from_bytes(record[:4].tobytes(), "little")
+        end = IMAGE_HEAD + int.from_bytes(record[:IMAGE_HEAD].tobytes(), "little")
         if len(record) < end:
             where = f"field {field!r}: record {number}: image {len(found)}"
-            raise CorruptError(f"{where}: an image file of {end - 4} bytes, of which there are {max(0, len(record) - 4)}")
-        found.append(record[4:end])
+            raise CorruptError(f"{where}: an image file of {end - IMAGE_HEAD} bytes, of which there are {max(0, len(record) - IMAGE_HEAD)}")
+        found.append(record[IMAGE_HEAD:end])
         record = record[end:]
     return found
 

@@ -164,7 +164,7 @@ class Viewable(Source):
                 order in which the first field has them, which is the order of ``axes``.
             outputs: The fields of the records, by name: ``of``, the field, and ``sizes``, ``dilation`` and ``lead`` by axis, in place of
                 the values of the windows. ``lead`` is how far the first element is from the origin. None means every field that has an axis
-                of ``sizes``.
+                of ``sizes``. A window of a field of image files has content "images"; other fields of variable length cannot be cut.
             others: More datasets with fields, which may have other numbers of records.
             coords: The axes whose coordinates each record has as a field with the name of the axis: True is all of ``sizes`` that have
                 coordinates in the file.

@@ -16,8 +16,9 @@ from .._base.options import count, finite
 from .._base.values import full
 from ..samplers import MAX_SEED
 from .combined import Kind
-from .field import Field, from_json
+from .field import IMAGES, Field, from_json
 from .groups import are_missing, borders
+from .ragged import IMAGE_HEAD, DerivedRagged, Ragged, RaggedRecords, batch_of, framed
 from .reader import OpenedDataset, shared
 from .records import Derived, Records
 from .source import Source, asked, check_source
@@ -181,6 +182,36 @@ class WindowRecords(Derived):
         return super()._range(start, stop) if seen is None else seen
 
 
+class WindowImages(DerivedRagged):
+    """Windows of a field of image files as records of content "images": the files of each window's records."""
+
+    def __init__(self, windows: Windows, out: Output, base: RaggedRecords) -> None:
+        super().__init__(out.field, base.dtype, windows.count)
+        self._windows, self._out, self._base = windows, out, base
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of bytes of every record, as int64."""
+        lengths = self._base.lengths[self._records(np.arange(len(self)))]
+        if self._base.field.content != IMAGES:
+            lengths = lengths + IMAGE_HEAD
+        out: np.ndarray = lengths.sum(1)
+        return out
+
+    def _records(self, windows: np.ndarray) -> np.ndarray:
+        """Return the records of the field that windows have, one row each."""
+        return self._windows.elements(self._out, 0, self._windows.origins(windows))
+
+    def _many(self, records: np.ndarray) -> Ragged:
+        rows = self._records(records)
+        some = self._base.take(rows.ravel())
+        values, ends = some.values, some.offsets
+        if self._base.field.content != IMAGES:
+            values = framed(some)
+            ends = ends + IMAGE_HEAD * np.arange(len(ends))
+        return batch_of(self.field, values, ends[:: rows.shape[1]])
+
+
 class Window(Kind):
     """Windows of arrays."""
 
@@ -193,7 +224,7 @@ class Window(Kind):
         placed = self.computed = _placed(parts, by) if placed is None else placed
         fields = [from_json(f) for f in placed["fields"]]
         self.by, self.windows = by, Windows(placed["windows"], fields, placed["records"], by)
-        records = {o.field.name: WindowRecords(self.windows, o, bases[o.of]) for o in self.windows.outputs}
+        records = {o.field.name: (WindowImages if o.field.ragged else WindowRecords)(self.windows, o, bases[o.of]) for o in self.windows.outputs}
         super().__init__(parts, {f.name: f for f in fields}, records, self.windows.count)
 
     def to_json(self, path: Callable[[str], str], found: bool) -> dict[str, Any]:

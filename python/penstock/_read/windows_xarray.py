@@ -31,9 +31,17 @@ def of_windows(view: Any, records: Any) -> xarray.Dataset:
             if known is not None:
                 label = _coordinate(coords, label if axis else f"axis_{k}", name, known[0] if one else known, one)
             dims.append(label)
-        data = np.asarray(values[name])
+        data = _objects(values[name]) if field.ragged else np.asarray(values[name])
         variables[name] = (dims, data[0]) if one else (["record", *dims], data)
     return xarray.Dataset(variables, coords)
+
+
+def _objects(records: Any) -> np.ndarray:
+    """Return records of variable length as an array of objects."""
+    out = np.empty(len(records), object)
+    for i, record in enumerate(records):
+        out[i] = record
+    return out
 
 
 def _coordinate(coords: dict[str, Any], axis: str, field: str, values: np.ndarray, one: bool) -> str:
