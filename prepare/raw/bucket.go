@@ -60,6 +60,7 @@ func (p *place) name() string {
 // fetch calls read in a goroutine, as soon as fewer than mostAhead are under way. If mostWaiting wait already, it
 // does nothing: prefetching is only a hint, and the read itself follows.
 func (p *place) fetch(read func()) {
+	// A loader that runs far ahead would otherwise start a goroutine for each record.
 	if p.waiting.Add(1) > mostWaiting {
 		p.waiting.Add(-1)
 		return
@@ -80,6 +81,7 @@ func (p *place) stop() {
 	p.reading.Wait()
 }
 
+// close unmounts the bucket, after the reads that are under way.
 func (p *place) close() {
 	p.stop()
 	p.buckets.Close()

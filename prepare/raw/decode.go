@@ -60,6 +60,7 @@ func (s *Source) newHead(p *transforms.Pipeline) (*head, error) {
 		return nil, errors.New("its transforms are random, and a record is the same in each epoch")
 	}
 	h := &head{field: s.records.job.Schema.Index(name), given: p}
+	// The given pipeline is kept beside it: the loader continues after what that one does.
 	planar := append(p.Transforms(), transforms.ToLayout{Layout: transforms.CHW})
 	if h.pipeline, err = transforms.Compose(planar...); err != nil {
 		return nil, err

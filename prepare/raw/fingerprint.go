@@ -81,6 +81,7 @@ func (s *Source) Fingerprint(ctx context.Context) (*Fingerprint, error) {
 // anywhere has no fingerprint, as nobody knows which files to look at.
 func (s *Source) fingerprint(ctx context.Context) (f *Fingerprint, newest time.Time, err error) {
 	l, h := &s.records, &stamps{Hash: sha256.New()}
+	// Files outside of the source may be anywhere, and a folder of them may change in ways that no stamp covers.
 	if l.outside {
 		return nil, newest, fmt.Errorf("source %s: it may name files anywhere: %w", s.Name(), ErrUnknown)
 	}
@@ -182,6 +183,7 @@ func (l *records) stampSamples(ctx context.Context, h *stamps) ([]Key, error) {
 	for _, p := range pieces {
 		h.bytes, h.names, h.newest = h.bytes+p.bytes, h.names+p.names, later(h.newest, p.newest)
 	}
+	// The digest is over the keys in the order of records, whatever goroutine made them.
 	for _, key := range keys {
 		h.Write(key[:])
 	}
@@ -274,6 +276,7 @@ func (l *records) stampParts(h *stamps) ([]Key, error) {
 		if err := stamp(part, filepath.ToSlash(name), info); err != nil {
 			return nil, err
 		}
+		// A record is known by its file and its number in the file.
 		of := part.key()
 		for n := range counts[i] {
 			part.Write(binary.LittleEndian.AppendUint64(of[:len(of):len(of)], uint64(n)))
@@ -281,6 +284,7 @@ func (l *records) stampParts(h *stamps) ([]Key, error) {
 		}
 	}
 	h.newest = later(h.newest, part.newest)
+	// The counts are of the files as they were opened; without a key for each record, none is of use.
 	if int64(len(samples)) != l.listing.len() {
 		return nil, nil
 	}
@@ -363,6 +367,7 @@ func stampTree(ctx context.Context, h *stamps, root, base string) error {
 		if err != nil {
 			return err
 		}
+		// WalkDir does not follow links, so the files behind one would not be stamped.
 		if info.IsDir() && path != root {
 			return fmt.Errorf("%s is a link to a folder: %w", path, ErrUnknown)
 		}

@@ -141,6 +141,7 @@ func Open(ctx context.Context, path string, o Options) (*Source, error) {
 // datasets in buckets, which package mmapds reads, and large files that can only be read in order.
 func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 	kind, detected := kinds.KindOf(o.From, o.Records), ""
+	// The result is passed on as Options.Found, so that the kind is detected once.
 	if kind == "" {
 		detected, _ = source.Detect(at.path) // Open reports what is wrong
 		kind = detected
@@ -191,6 +192,7 @@ func newSource(ctx context.Context, at *place, src source.Source, o Options) (*S
 	at.early = at.early || at.fsys != nil && info.Kind == "parquet" // which holds what it reads
 	s := &Source{src: src, place: at,
 		records: records{path: at.path, outside: o.Outside, info: info, listing: list}}
+	// nil if the source is not Filed.
 	s.records.filed, _ = src.(source.Filed)
 	err = s.settle(o)
 	if err == nil && o.Head != nil {

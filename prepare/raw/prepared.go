@@ -15,6 +15,7 @@ import (
 // places[i] of the dataset; nil places means record i. It may be called while records are read, as both have the
 // same bytes. The Source closes the dataset, and then held.
 func (s *Source) Use(ds *mmapds.Dataset, places []int64, held io.Closer) error {
+	// A Source that is being closed must not get a dataset that nobody closes.
 	if err := s.Retain(); err != nil {
 		return err
 	}
@@ -30,9 +31,11 @@ func (s *Source) Use(ds *mmapds.Dataset, places []int64, held io.Closer) error {
 	if slices.ContainsFunc(places, func(p int64) bool { return p < 0 || p >= int64(ds.Len()) }) {
 		return fmt.Errorf("%s does not have all records of the source: %w", ds.Files().Path, store.ErrCorrupt)
 	}
+	// The loader has planned its memory by the specs of the source.
 	if got := ds.Specs(); !reflect.DeepEqual(got, s.specs) {
 		return fmt.Errorf("%s has the fields %v, and the source has %v", ds.Files().Path, got, s.specs)
 	}
+	// Set once and never replaced: readers that loaded the pointer may use the dataset until Close.
 	if !s.prepared.CompareAndSwap(nil, &prepared{ds, places, held}) {
 		return fmt.Errorf("%s: a dataset is in use already", ds.Files().Path)
 	}

@@ -141,6 +141,7 @@ func (l *records) choose(split, text string) error {
 		return fmt.Errorf("split %q: the splits are %s", split, source.Enumerate(names, 8))
 	}
 	by := samples.NewSplitter(shares, samples.NoStrata)
+	// Not nil, which would mean all records.
 	l.chosen = []int64{}
 	for i := range l.listing.len() {
 		s, err := l.at(i)
@@ -203,6 +204,7 @@ func (l *records) readRanges(name string, indices []int, dst []byte) (bool, erro
 	size := len(dst) / len(indices)
 	for i := 0; i < len(indices); {
 		first, n := l.number(indices[i]), 1
+		// Batches of a sequential sampler are one run; shuffled ones are runs of one record.
 		for i+n < len(indices) && l.number(indices[i+n]) == first+int64(n) {
 			n++
 		}
@@ -320,6 +322,7 @@ func (r *reader) read(sample source.Sample, field int) error {
 	}
 	r.slot.Sample = sample
 	r.worker.Load(&r.slot)
+	// A sample can hold the bytes of an archive's member, which would stay until the reader's next use.
 	r.slot.Sample = source.Sample{}
 	return r.slot.Err
 }

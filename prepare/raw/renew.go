@@ -94,12 +94,14 @@ func (r *renewal) follows(field int) bool {
 // if somebody has deleted records of the dataset.
 func (r *renewal) check() error {
 	fields := r.job.Schema.Fields
+	// Deleted records would be in use again if a place pointed to them.
 	if r.base.Deleted != nil || len(fields) != len(r.base.Fields) || !slices.Equal(r.base.SplitNames(), r.info.Splits) {
 		return ErrOther
 	}
 	for i, f := range fields {
 		old := r.base.Fields[i]
 		if r.follows(i) {
+			// Classes that were added or renamed are written with the column.
 			old.Classes = f.Classes
 		}
 		if !reflect.DeepEqual(old, f) {
@@ -119,6 +121,7 @@ func (r *renewal) setColumns(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// Most renewals add files to known classes: nothing is written for the old records.
 		if same && slices.Equal(r.base.Fields[i].Classes, f.Classes) {
 			continue
 		}
@@ -271,6 +274,7 @@ func (r *renewal) appendNew(ctx context.Context, workers int) error {
 	if _, err := w.Commit(store.Info{Recipe: r.base.Recipe, Source: &from}); err != nil {
 		return errors.Join(err, w.Close())
 	}
+	// After the commit: a failed append leaves places as they were.
 	for i, record := range fresh {
 		r.places[record] = r.base.Records + int64(i)
 	}

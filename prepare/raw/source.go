@@ -134,9 +134,11 @@ func (s *Source) Guard(f func() error) error {
 
 // Close waits for all leases, and closes the source and the dataset in use.
 func (s *Source) Close() error {
+	// Another call has closed it already.
 	if !s.leases.end() {
 		return nil
 	}
+	// Records that are fetched ahead read from src, so they end first.
 	s.place.stop()
 	err := s.src.Close()
 	s.place.close()
@@ -148,6 +150,7 @@ func (s *Source) Close() error {
 
 // Gather reads records of a field with a fixed size.
 func (s *Source) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	// A prepared dataset has the same records, decoded or not, and answers faster.
 	if ds, places := s.located(indices); ds != nil {
 		return ds.Gather(ctx, field, places, dst)
 	}
@@ -183,6 +186,7 @@ func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, 
 
 // each calls f with the value of a field in each record, decoded if Decode was called. The value is valid during f.
 func (s *Source) each(ctx context.Context, field string, indices []int, f func(i int, value []byte) error) error {
+	// Only the field of images is decoded; all others are values of the source.
 	if s.head == nil || field != s.head.stored.Name {
 		return s.records.each(ctx, field, indices, f)
 	}

@@ -50,6 +50,7 @@ func (w *Worker) doBlock(b source.Block, s *Slot) {
 	if s.Err = b.Read(f.rows); s.Err != nil {
 		return
 	}
+	// The Slots keep no memory of their own: they share s.Record, which a SampleError leaves undefined.
 	f.Odd = slices.Grow(f.Odd[:0], len(f.rows.Odd))[:len(f.rows.Odd)]
 	for i, o := range f.rows.Odd {
 		name := string(f.rows.AppendName(nil, o.At))
@@ -59,6 +60,7 @@ func (w *Worker) doBlock(b source.Block, s *Slot) {
 			return
 		}
 		if f.Odd[i].Err == nil {
+			// A source whose block and Data disagree would make records that depend on the way of reading.
 			panic("prepare: a sample that its block refused can be read")
 		}
 	}
@@ -75,6 +77,7 @@ func (f *Block) sum(s store.Schema) {
 	size, texts := sizes(s)
 	f.sums = f.Records.RecordCRC32Cs(f.sums[:0])
 	f.Prints, f.Names, f.Size = f.Prints[:0], f.Names[:0], 0
+	// The checksum of the common prefix is computed once, and continued for each name.
 	prefix := kernel.CRC32C(0, []byte(f.rows.Prefix))
 	odd, good := f.Odd, 0
 	for i := range f.rows.N {

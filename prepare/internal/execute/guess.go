@@ -17,6 +17,7 @@ import (
 // schema, it does not depend on the sample.
 func (j *Job) Guess(name string) error {
 	var schemas []store.Schema
+	// One is lying and one upright, so that options about sides show.
 	for _, size := range []image.Point{{64, 48}, {300, 500}} {
 		file, err := pictureOf(size)
 		if err != nil {

@@ -49,6 +49,7 @@ func newRing(s store.Schema, workers int, memory int64, commit func(*Slot) error
 	memory = cmp.Or(memory, aheadBytes)
 	n := ringSlots(s, workers, memory)
 	r := &ring{schema: s, memory: memory, commit: commit, filled: make([]*Slot, n), free: make(chan *Slot, n)}
+	// room waits for less while it holds mu.
 	r.less.L = &r.mu
 	for range n {
 		r.free <- new(Slot)
@@ -175,6 +176,7 @@ func (r *ring) fill(s *Slot, w *Worker) {
 func (r *ring) finish(ctx context.Context, mine *Slot) (*Slot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// The slot is entered even if another worker commits: that worker finds it when its turn comes.
 	r.filled[r.place(mine.number)] = mine
 	r.held += mine.bytes()
 	if r.busy {
@@ -182,6 +184,7 @@ func (r *ring) finish(ctx context.Context, mine *Slot) (*Slot, error) {
 	}
 	r.busy = true
 	for s := r.filled[r.place(r.next)]; s != nil; s = r.filled[r.place(r.next)] {
+		// Committing writes files, and must not keep other workers from entering their slots.
 		r.mu.Unlock()
 		held, err := r.settle(ctx, s)
 		r.mu.Lock()
@@ -194,6 +197,7 @@ func (r *ring) finish(ctx context.Context, mine *Slot) (*Slot, error) {
 		}
 	}
 	r.busy = false
+	// A slot before mine is not filled yet. Whoever fills it commits mine, too.
 	if r.next <= mine.number {
 		return nil, nil
 	}

@@ -70,6 +70,7 @@ func (s *Slot) trim(schema store.Schema, most int64) {
 		return
 	}
 	for i, v := range s.Record.Values {
+		// Values of a fixed size have the same memory for all samples.
 		if schema.Fields[i].Ragged && int64(cap(v)) > most {
 			s.Record.Values[i] = nil
 		}

@@ -65,6 +65,7 @@ func (w *Worker) read(s *Slot) error {
 // enter sets the size and checksum of a sample from the values that were read, also of a sample that fails. Derived
 // values do not count: they follow from the name.
 func (w *Worker) enter(s *Slot) {
+	// Also for a sample with an error: a bad sample is part of the fingerprint, with the values that could be read.
 	s.Size, s.CRC = 0, 0
 	for i, f := range w.job.Source {
 		if !f.Derived {
@@ -120,12 +121,14 @@ func (w *Worker) Do(s *Slot) {
 	if w.job.Stored {
 		s.Stored = StoredContent(w.job.Schema, s.Record.Values)
 	}
+	// Checksums and statistics are computed here, in the worker, while the values are in its cache.
 	s.Record.Summarize(w.job.Schema)
 }
 
 // fill makes the values of the record of s from the values that were read.
 func (w *Worker) fill(s *Slot) (err error) {
 	for i, f := range w.fields {
+		// A Joint sets the value below.
 		if w.led[i] {
 			continue
 		}

@@ -36,6 +36,7 @@ func newArrayField(f source.Field, recipe []byte) (Job, error) {
 func (f arrayField) NewWorker() Worker {
 	r, err := f.pipeline.Runner(f.field.Spec)
 	if err != nil {
+		// newArrayField has checked the same pipeline with the same spec.
 		panic("preprocess: a pipeline that was found to fit does not: " + err.Error())
 	}
 	return &arrayWorker{f, r}

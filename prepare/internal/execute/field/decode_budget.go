@@ -33,6 +33,7 @@ func newDecodeBudget(memory int64) *decodeBudget {
 func (b *decodeBudget) take(v imageValue) (done func()) {
 	n := int64(0)
 	if b != nil {
+		// An image of any size gets its turn when nothing else is decoded.
 		n = min(pixelBytes(v), b.most)
 	}
 	if n < smallImage {
@@ -48,6 +49,7 @@ func (b *decodeBudget) take(v imageValue) (done func()) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.free += n
+		// Several smaller images may have room now, and not only the first that waits.
 		b.more.Broadcast()
 	}
 }

@@ -47,6 +47,7 @@ func (o *fileOpener) isDeep(v imageValue) bool {
 		return true
 	}
 	switch c := v.file.Config; c.Format {
+	// Of other formats, the decoders have 8 bits only.
 	case imagefile.PNG, imagefile.TIFF, imagefile.PNM:
 		return v.err == nil && c.Deep()
 	}
@@ -74,6 +75,7 @@ func (o *fileOpener) samples(v imageValue) (d deep, err error) {
 	n := int64(h.DType.Size())
 	for _, length := range h.Shape {
 		d.shape = append(d.shape, int(length))
+		// The loop ends before the product can overflow.
 		if n *= length; n > int64(len(value)) {
 			break
 		}
@@ -85,6 +87,7 @@ func (o *fileOpener) samples(v imageValue) (d deep, err error) {
 	}
 	d.raster.DType, d.raster.Pix = h.DType, elements
 	if h.BigEndian {
+		// The value belongs to the source, and must not be swapped in place.
 		d.raster.Pix = slices.Clone(elements)
 		array.Swapped(h.DType.Size())(d.raster.Pix)
 	}
@@ -129,6 +132,8 @@ func (w *imageWorker) deepField(name string, in tensor.DType, out transforms.Inf
 	}
 	if n := applied(w.pipeline); n.Mean != nil {
 		f.Normalization = n.Applied(out.C)
+		// The scale says in which units mean and deviation are: of x/65535 for 16 bits, and of x itself for other
+		// types.
 		if in == tensor.Uint16 {
 			f.Normalization.Scale = 1<<16 - 1
 		} else if in != tensor.Uint8 {

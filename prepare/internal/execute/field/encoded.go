@@ -20,6 +20,7 @@ func (c Options) For(fields []source.Field, base *store.Manifest) Options {
 	for _, f := range fields {
 		switch {
 		case !f.Image() && !isMaskFile(f):
+		// With one such field, the user's flags decide for all.
 		case !f.Stored, base != nil && !slices.ContainsFunc(base.Fields, func(g store.Field) bool {
 			return g.Name == f.Name && g.Content == f.Content && g.IsBytes()
 		}):
@@ -40,6 +41,7 @@ func (c Options) keptField(f source.Field, recipe json.RawMessage) (Job, error) 
 	if p == nil || err != nil {
 		return keep, err
 	}
+	// ShrinkPipeline returns nothing else.
 	resize := p.Transforms()[0].(transforms.Resize)
 	return &shrinkField{encodedField: keep, pipeline: p, longer: resize.Fit == "longer",
 		limit: max(c.LargerThan, resize.Size[0]), quality: c.JPEGQuality()}, nil

@@ -63,6 +63,7 @@ func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
 	if err := w.checkClasses(v); err != nil {
 		return store.Field{}, err
 	}
+	// Released when the record is made: the pixels are then in dst.
 	defer w.budget.take(v)()
 	if files, ok := w.opener.(*fileOpener); ok && files.isDeep(v) {
 		return w.probeDeep(files, name, v)
@@ -131,6 +132,7 @@ func (w *imageWorker) checkClasses(v imageValue) error {
 // cannot work on the image, it is a SampleError; if only the size differs, it is not, as that is no fault of the
 // image.
 func (w *imageWorker) check(name string, in transforms.Info) error {
+	// Most images of a dataset have few sizes, and Output goes through all transforms.
 	if in == w.checked {
 		return nil
 	}

@@ -33,6 +33,7 @@ func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, 
 				j, err = newRelabel(label.field, base.Fields[at].Classes)
 			}
 		}
+		// Appending must not give a class of the dataset another number.
 		if numbers, ok := j.(arrayField); ok && base != nil {
 			err = numbers.extends()
 		}
@@ -164,6 +165,7 @@ func (c Options) pixelField(f source.Field, recipe json.RawMessage) (Job, error)
 		return nil, fmt.Errorf("%v of shape %v: only uint8 pixels with 1 or 3 channels can be resized, cropped, converted "+
 			"or normalized as images", f.DType, f.Shape)
 	}
+	// Pixels keep their layout unless a flag asks for another one.
 	if c.Layout == "" {
 		c.Layout = f.Layout
 	}

@@ -93,6 +93,7 @@ func (w *JointWorker) Probe(image store.Field, get func(field int) []byte) (list
 		field.Spec, field.Storage = spec, spec.DType.Descr()
 		list = append(list, field)
 	}
+	// Probe has changed dtypes, by which the mover was made.
 	w.mover = nil
 	_, err = w.move(get, func(k int) []byte {
 		if f := list[k]; !f.Ragged {
@@ -152,6 +153,7 @@ func (w *JointWorker) moves(image []byte, boxes []float32) (*transforms.Moves, e
 		}
 		width, height := v.file.Config.Opened(w.files.(*fileOpener).rules.Orient)
 		info = transforms.Info{W: width, H: height, C: 3}
+		// The file stays as it is, and so does all that lies on it.
 		if s, ok := w.joint.job.(*shrinkField); ok && !s.isLarge(v.file.Config) {
 			return transforms.Still(width, height), nil
 		}

@@ -90,6 +90,7 @@ func parseMeanStd(text, mean, std string) (n Normalize, err error) {
 	if n.Std, err = parseNumbers(std); err != nil {
 		return Normalize{}, fmt.Errorf("deviation %w", err)
 	}
+	// One pair for all channels, or a pair for each.
 	if len(n.Mean) != len(n.Std) || len(n.Mean) != 1 && len(n.Mean) != 3 {
 		return Normalize{}, fmt.Errorf("%d means and %d deviations; give 1 or 3 of each", len(n.Mean), len(n.Std))
 	}

@@ -53,6 +53,7 @@ func (p *Places) Convert(v *source.Values) error {
 		if f.Content != tensor.Boxes && f.Content != tensor.Keypoints {
 			continue
 		}
+		// The shape of a field of boxes is as datasets have it, with 4 numbers; the source may have 5 or 8.
 		n, size := f.Shape[len(f.Shape)-1], f.RecordBytes()
 		if f.Content == tensor.Boxes {
 			n, size = f.Boxes.Numbers(), size/4*f.Boxes.Numbers()
@@ -68,6 +69,7 @@ func (p *Places) Convert(v *source.Values) error {
 				return fmt.Errorf("%s: relative to its image: %w", f.Name, err)
 			}
 			for k := range p.x {
+				// The third number of a keypoint is its visibility.
 				if at := k % n; at == 2 && f.Content == tensor.Keypoints {
 					continue
 				} else if at%2 == 0 {
@@ -87,6 +89,7 @@ func (p *Places) Convert(v *source.Values) error {
 				return fmt.Errorf("%s: %w", f.Name, source.ValueError("%w", err))
 			}
 		}
+		// The memory is of p, as the converted values may be larger than the stored ones.
 		p.values[i] = out
 		v.Borrow(i, out)
 	}

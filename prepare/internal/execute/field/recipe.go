@@ -33,6 +33,7 @@ func Recipe(jobs []Job, source []source.Field) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Pipelines without transforms leave no entries.
 		if inner := bytes.Trim(text, "[]"); len(inner) > 0 {
 			lists = append(lists, text[1:len(text)-1])
 		}

@@ -30,6 +30,7 @@ func (f relabel) Do(name string, dst, value []byte) (out []byte, err error) {
 	}
 	var word [8]byte
 	binary.LittleEndian.PutUint64(word[:], uint64(f.numbers[label]))
+	// Little endian, so the first bytes are the number in the label's size; newRelabel has made sure that it fits.
 	copy(dst, word[:])
 	return dst, nil
 }

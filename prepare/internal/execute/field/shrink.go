@@ -54,7 +54,9 @@ func (w *shrinkWorker) Do(name string, dst, value []byte) (out []byte, err error
 		return dst, err
 	}
 	file := b.Bytes()
+	// The first two bytes of a JPEG mark its beginning; EXIF is the first segment after them.
 	dst = append(dst[:0], file[:2]...)
+	// The orientation of a TIFF is applied by its decoder.
 	if turned := c.Format == imagefile.TIFF; !turned {
 		dst = appendOrientation(dst, c.Orientation)
 	}

@@ -62,6 +62,7 @@ func (c Options) Measures(jobs []Job, source []source.Field, schema store.Schema
 	known := false
 	for i, f := range schema.Fields {
 		switch {
+		// Pixels are normalized as images, with mean and std for each channel.
 		case standardizes(jobs[i]), layout.PixelBytes(f.Spec):
 			known = true
 		case f.DType.IsFloat() && !f.Ragged && !column.LabelName(f.Name):

@@ -72,6 +72,7 @@ func (t Stratum) CheckNumber(n int) error {
 // Of returns the class for a value of the field.
 func (t Stratum) Of(value []byte) int64 {
 	var word [8]byte
+	// Without the sign: only equality matters for a class.
 	copy(word[:], value[:t.size])
 	return int64(binary.LittleEndian.Uint64(word[:]))
 }
