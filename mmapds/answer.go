@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// answer reads rows of one column, which exist and have been acquired. Three types implement it:
-// [mapped] for rows in files, which are mapped and populated or read by pread; [packed] for rows
-// that must be decoded; and [heldRows] for rows that a pager holds in memory. [verified] wraps any
-// of them, so that checksums are compared in one place. Any goroutine may call the methods.
+// answer reads rows of one column, which exist. Where there is a pager, the caller has acquired the
+// rows from it. Three types implement it: [mapped] for rows in files, which are mapped and
+// populated or read by pread; [packed] for rows that must be decoded; and [heldRows] for rows that
+// a pager holds in memory. [verified] wraps any of them, so that checksums are compared in one
+// place. Any goroutine may call the methods.
 type answer interface {
 	// slice returns rows [a, b) as one piece: memory of the mapping, which it does not touch, or new memory.
 	slice(a, b int) ([]byte, error)
@@ -38,7 +39,8 @@ type arrival func(row int, data []byte) error
 // rowSpan is n rows of a column from a row on.
 type rowSpan struct{ row, n int }
 
-// arrive calls arrived for each run of rows in data.
+// arrive calls arrived for each run of rows in data, which has the runs one after the other; size
+// is the bytes of a row.
 func arrive(arrived arrival, size int, runs []rowSpan, data []byte) error {
 	if arrived == nil {
 		return nil

@@ -11,14 +11,17 @@ import (
 // the dataset is open, so that all goroutines read it without a lock.
 type column struct {
 	meta     *layout.Column
-	field    string      // name
-	spec     tensor.Spec // of a row
-	size     int         // bytes of a row
-	block    int         // rows that a checksum covers
-	recordOf func(row int) int
-	offsetOf func(e *layout.Extent, row int) int64 // where a row of an extent, or the chunk that has it, is in the file
+	field    string                                // name
+	spec     tensor.Spec                           // of a row
+	size     int                                   // bytes of a row
+	block    int                                   // rows that one checksum covers
+	recordOf func(row int) int                     // the record that has a row, for errors
+	offsetOf func(e *layout.Extent, row int) int64 // where the file has a row of an extent, or the chunk that contains it
 }
 
+// newColumn returns a column of a field whose rows are stored as they are and are records
+// themselves. Packed columns, ragged fields and deleted records change offsetOf and recordOf before
+// the dataset is used.
 func newColumn(meta *layout.Column, field string) *column {
 	size := meta.Spec.RecordBytes()
 	c := &column{
@@ -29,11 +32,13 @@ func newColumn(meta *layout.Column, field string) *column {
 	return c
 }
 
+// len returns the number of rows.
 func (c *column) len() int { return int(c.meta.Rows) }
 
 // check returns an error if records [a, b) do not all exist.
 func (c *column) check(a, b int) error { return checkRange(c.spec.Name, a, b, c.len()) }
 
+// checkRange returns an error, which names the field, if records [a, b) of n do not all exist.
 func checkRange(field string, a, b, n int) error {
 	if a < 0 || b < a || b > n {
 		return fmt.Errorf("mmapds: field %q: records [%d, %d) of %d do not exist", field, a, b, n)
@@ -44,7 +49,7 @@ func checkRange(field string, a, b, n int) error {
 // perStep returns how many rows are copied between two checks of a context: about 4 MiB.
 func (c *column) perStep() int { return max(1, (4<<20)/c.size) }
 
-// extent returns the number of the extent that holds a row. The row must exist.
+// extent returns the number of the extent that holds a row, by binary search. The row must exist.
 func (c *column) extent(row int) int {
 	low, high := 0, len(c.meta.Extents)
 	for low < high-1 {

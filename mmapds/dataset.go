@@ -22,18 +22,18 @@ var ErrClosed = errors.New("mmapds: the dataset is closed")
 // leases, the counters and the caches is fixed by Open, so that reads take no common lock.
 type Dataset struct {
 	files   *store.Dataset
-	split   string // that was asked for
+	split   string // the split that was asked for, "" for all records
 	specs   []tensor.Spec
 	fields  []*field // in the order of the schema
 	byName  map[string]*field
-	live    *live    // the records that are not deleted; nil if all are
-	names   *Dataset // of the source names; nil if there are none
-	pager   Pager    // nil: all is in the files
+	live    *live    // the records that are not deleted; nil if none is
+	names   *Dataset // the field of source names, opened by itself; nil if there is none
+	pager   Pager    // fetches what is not in the files; nil if all is
 	checks  verification
 	maps    []*mmap.Mapping
-	pool    *chunk.Pool // decodes; nil if nothing is packed
+	pool    *chunk.Pool // decodes chunks; nil if nothing is packed
 	handles handles
-	held    *os.File // keeps the files of its generation; nil if it is not flat
+	held    *os.File // the lock that keeps the files of the open generation; nil if the dataset has but one generation, or a pager
 	leases  leases
 	closed  atomic.Bool
 }
@@ -172,6 +172,8 @@ func (d *Dataset) Close() error {
 	return errors.Join(err, d.unmap(), closeFile(d.held))
 }
 
+// unmap frees all that Open took except for the lock. The pool goes first: its goroutines read
+// mapped memory.
 func (d *Dataset) unmap() error {
 	if d.pool != nil {
 		d.pool.Close()

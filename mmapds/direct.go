@@ -29,25 +29,27 @@ var errNoDirect = errors.New("O_DIRECT is not possible here")
 type direct struct {
 	mu      sync.Mutex
 	free    []*directQueue
-	buffers int   // that were made
-	why     error // why this system cannot do it, once that is known
+	buffers int   // aligned buffers that were allocated so far
+	why     error // why this system has no direct reads; nil as long as they work
 }
 
-// refused records why the system has no direct reads. asked returns that reason, and how many
-// buffers were allocated. After a refusal all reads go through the page cache.
+// refused records why the system has no direct reads. After that all reads go through the page
+// cache.
 func (d *direct) refused(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.why = err
 }
 
+// asked returns how many buffers were allocated, and the reason that refused recorded.
 func (d *direct) asked() (buffers int, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.buffers, d.why
 }
 
-// borrow returns a queue for one call.
+// borrow returns a queue for one call, which the call gives back when none of its reads is under
+// way.
 func (d *direct) borrow() (*directQueue, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,6 +61,7 @@ func (d *direct) borrow() (*directQueue, error) {
 	return newDirectQueue()
 }
 
+// giveBack keeps a borrowed queue, and its buffers, for later calls.
 func (d *direct) giveBack(q *directQueue) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

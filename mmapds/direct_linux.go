@@ -27,10 +27,10 @@ func readDirect(f *os.File) error {
 type directQueue struct {
 	ctx     uintptr
 	reads   [directDepth]directRead
-	idle    []int // reads that are not under way
-	pending []*iocb
+	idle    []int   // numbers of the reads that are not under way
+	pending []*iocb // reads that are prepared and not submitted yet
 	events  []ioEvent
-	made    int // buffers, since giveBack
+	made    int // buffers allocated since the queue was borrowed
 }
 
 // directRead is one read of consecutive rows.
@@ -39,12 +39,13 @@ type directRead struct {
 	file   *os.File
 	row    int
 	dst    []byte // where the rows belong
-	into   []byte // what is read: dst, or a buffer that is aligned
-	skip   int    // bytes before the rows there
-	buffer []byte
+	into   []byte // what the kernel fills: dst, or an aligned buffer
+	skip   int    // bytes in the buffer before the rows
+	buffer []byte // kept for later reads at this place
 }
 
-// iocb is struct iocb of linux/aio_abi.h, and ioEvent is io_event.
+// iocb is struct iocb of linux/aio_abi.h, and ioEvent is its struct io_event. The kernel reads and
+// writes them, so their layout is fixed.
 type iocb struct {
 	data   uint64
 	_      uint64 // key and flags
@@ -64,6 +65,9 @@ type ioEvent struct {
 
 const opPread = 0 // IOCB_CMD_PREAD
 
+// newDirectQueue asks the kernel for a context of directDepth reads. Linux limits how many reads
+// all contexts may have together (fs.aio-max-nr), and containers may forbid the call: then there
+// are no direct reads.
 func newDirectQueue() (*directQueue, error) {
 	q := &directQueue{events: make([]ioEvent, directDepth)}
 	if _, _, e := unix.Syscall(unix.SYS_IO_SETUP, directDepth, uintptr(unsafe.Pointer(&q.ctx)), 0); e != 0 {
@@ -75,6 +79,7 @@ func newDirectQueue() (*directQueue, error) {
 	return q, nil
 }
 
+// close frees the kernel's context. No read may be under way.
 func (q *directQueue) close() { _, _, _ = unix.Syscall(unix.SYS_IO_DESTROY, q.ctx, 0, 0) }
 
 // gatherDirect reads rows past the page cache, with the contract of gather. It returns errNoDirect

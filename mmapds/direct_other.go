@@ -7,6 +7,8 @@ import (
 	"os"
 )
 
+// readDirect says that there are no direct reads on this system, and so do the functions below:
+// preader.gather then reads through the page cache.
 func readDirect(*os.File) error { return errNoDirect }
 
 // directQueue exists on Linux only.

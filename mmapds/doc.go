@@ -13,6 +13,21 @@
 // A ragged field, whose records have lengths of their own, is read by SliceRagged and
 // GatherRagged: rows back to back, and offsets that say where each record starts.
 //
+// # Inside
+//
+// A [Dataset] has a field for each field of its schema, and a field one column, or two if it is
+// ragged: values and offsets. Reads go down these steps:
+//
+//	Dataset   checks names and lengths; live translates record numbers where records are deleted
+//	field     turns ragged records into runs of rows
+//	reader    has a Pager fetch the rows that are not in the files yet
+//	answer    reads rows: mapped (memory of the file, or pread), packed (decoded chunks),
+//	          heldRows (bytes of the Pager), each of them within verified if checksums are compared
+//
+// [Records] skips most of them for a single record that is in memory. What Open finds out never
+// changes afterwards; what does change is atomic or has a lock of its own, so that readers on many
+// CPUs do not wait for each other.
+//
 // # Lifetimes
 //
 // A view is memory of the mapping. It is valid until Close. A goroutine that holds views while

@@ -17,20 +17,21 @@ import (
 type field struct {
 	spec    tensor.Spec
 	records int
-	stored  int     // records that are stored, deleted ones included: the numbers below are of these
-	rows    *reader // of records; of values where it is ragged
-	offsets *reader // nil where it is not
+	stored  int     // stored records, deleted ones included; the methods below count these
+	rows    *reader // of the records, or of the values of a ragged field
+	offsets *reader // of a ragged field, else nil
 	index   layout.RaggedIndex
 
 	mu   sync.Mutex
 	idle []*offsetScratch
 }
 
-// offsetScratch is memory that one call for a ragged field borrows.
+// offsetScratch is memory that one call for a ragged field borrows, so that a warm Gather allocates
+// nothing.
 type offsetScratch struct {
 	ends [2]int
-	runs []rowSpan // of records
-	buf  [24]byte  // offsets that are not mapped
+	runs []rowSpan // the rows of each record, as find sets them
+	buf  [24]byte  // room for offsets that have to be copied: three of them
 }
 
 // setOffsets makes the field ragged: its records are runs of rows between offsets.
@@ -43,6 +44,7 @@ func (f *field) setOffsets(offsets *reader) {
 	column.recordOf = func(row int) int { return min(row-column.extent(row), records-1) }
 }
 
+// borrow returns scratch memory that no other call uses. giveBack takes it again.
 func (f *field) borrow() *offsetScratch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -177,6 +179,7 @@ func (f *field) placeIn(offsets answer, e *layout.RaggedExtent, i int, out []int
 	return row, nil
 }
 
+// offset returns the i-th of the little-endian offsets in b.
 func offset(b []byte, i int) int64 { return int64(binary.LittleEndian.Uint64(b[8*i:])) }
 
 // corrupt adds the field to an error about its offsets.
@@ -233,6 +236,7 @@ func (f *field) recordOf(row int) (record int) {
 	return record + sort.Search(int(e.Count)-1, func(i int) bool { return offset(offsets, i+1)-base > int64(row)-e.Row })
 }
 
+// fault implements faulter for the mapped memory of the field's rows and offsets.
 func (f *field) fault(addr uintptr) error {
 	for _, r := range []*reader{f.rows, f.offsets} {
 		if r == nil || r.mapped == nil {

@@ -54,6 +54,7 @@ func inGenerations(d *store.Dataset) bool {
 	return d.Manifest != nil && (d.Format == "flat" || d.Format == "zarr")
 }
 
+// isFile reports whether f is the open file of there.
 func isFile(f *os.File, there fs.FileInfo) bool {
 	is, err := f.Stat()
 	return err == nil && os.SameFile(is, there)

@@ -17,6 +17,7 @@ type leases struct {
 
 func (l *leases) init() { l.idle.L = &l.mu }
 
+// take adds a lease, or returns ErrClosed.
 func (l *leases) take() error {
 	l.n.Add(1)
 	if l.closed.Load() {
@@ -26,6 +27,8 @@ func (l *leases) take() error {
 	return nil
 }
 
+// drop removes a lease, and wakes close if that was the last. The lock is needed, since close could
+// otherwise miss the signal between its check and its wait.
 func (l *leases) drop() {
 	left := l.n.Add(-1)
 	if left < 0 {

@@ -12,7 +12,7 @@ import (
 // changes after Open; scratch is memory for single calls.
 type live struct {
 	*subset.Index
-	n, stored int
+	n, stored int       // records that are not deleted, and all that are stored in the split
 	scratch   sync.Pool // of *[]int
 }
 

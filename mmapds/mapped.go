@@ -19,6 +19,8 @@ type mapped struct {
 	copied atomic.Bool // rows of Gather, from the mapping; a number would make every small Gather wait for memory
 }
 
+// slice returns memory of the mapping where the rows are one piece, and starts to read it if it is
+// small (viewBytes). Rows that lie in two segments are copied.
 func (m *mapped) slice(a, b int) ([]byte, error) {
 	if a == b {
 		return nil, nil
@@ -33,6 +35,8 @@ func (m *mapped) slice(a, b int) ([]byte, error) {
 	return dst, m.memory.copyRun(a, b, dst)
 }
 
+// read returns memory of the mapping where the rows are one piece, else a copy. The pages are in
+// memory on return.
 func (m *mapped) read(a, b int, buf []byte) ([]byte, error) {
 	s, at := m.memory.find(a)
 	if end := at + (b-a)*m.c.size; end <= len(s.data) {
@@ -183,7 +187,7 @@ type warmth bool
 
 const (
 	unknown  warmth = false
-	inMemory warmth = true // so that nothing is to be done before
+	inMemory warmth = true // the copy needs no look at the page sets
 )
 
 // gatherMapped copies rows from the mapping.
@@ -204,6 +208,8 @@ func (m *mapped) gatherMapped(ctx context.Context, rows []int, dst []byte, are w
 	return nil
 }
 
+// copyRows copies rows to dst, after bringing their pages in unless all are known to be in memory.
+// If nothing has to be checked either, memory.copyRows does it faster.
 func (m *mapped) copyRows(rows []int, dst []byte, are warmth, arrived arrival) (err error) {
 	defer catch(&err, debug.SetPanicOnFault(true), m.memory)
 	if are == inMemory && arrived == nil {
@@ -235,6 +241,7 @@ func (m *mapped) copyRows(rows []int, dst []byte, are warmth, arrived arrival) (
 // runsAhead is how many runs of rows before its turn a run is prefetched into the CPU's cache.
 const runsAhead = 8
 
+// copy starts all reads before it waits for the first, as gather does.
 func (m *mapped) copy(ctx context.Context, runs []rowSpan, dst []byte, arrived arrival) error {
 	m.askRuns(runs)
 	for k := range min(runsAhead, len(runs)) {

@@ -25,23 +25,24 @@ type memory struct {
 	c        *column
 	size     int          // bytes of a row
 	segments []segment    // none of them is empty
-	reported bool         // the system reports which of its pages are in memory
-	looked   atomic.Int64 // when pages were looked at last, in ns since began
-	evicted  atomic.Int64
-	inVain   atomic.Int64 // looks at pages that were not in memory, since some were, and those that were spared
-	scarce   atomic.Int64 // until when pages do not stay in memory, in ns since began
+	reported bool         // the system reports which of the files' pages are in memory
+	looked   atomic.Int64 // when look sampled pages last, in ns since began
+	evicted  atomic.Int64 // how often look found that the kernel had taken pages back
+	inVain   atomic.Int64 // how many looks of adopts in a row found pages missing, with those that it spared itself
+	scarce   atomic.Int64 // until when pages count as not staying in memory, in ns since began
 }
 
 // segment is rows that are consecutive in memory. data is part of the mapping of, which the Dataset
 // owns and unmaps in Close.
 type segment struct {
-	first int    // number of its first row
-	data  []byte // whole rows: bytes of the mapping, from byte from on
-	from  int
+	first int    // number of the first row
+	data  []byte // whole rows
+	from  int    // the byte of the mapping at which data begins
 	of    *mmap.Mapping
-	warm  pageSet
+	warm  pageSet // pages of data that were brought in
 }
 
+// parts returns the extents as the parts of a mapping.
 func (m *memory) parts(extents []layout.Extent) []mmap.Part {
 	parts := make([]mmap.Part, len(extents))
 	for i, e := range extents {
@@ -50,6 +51,7 @@ func (m *memory) parts(extents []layout.Extent) []mmap.Part {
 	return parts
 }
 
+// add appends a segment: n bytes of the mapping of, from byte from on, whose first row is first.
 func (m *memory) add(first int, of *mmap.Mapping, from, n int) {
 	data := of.Bytes()[from : from+n : from+n]
 	m.segments = append(m.segments, segment{first: first, data: data, from: from, of: of, warm: newPageSet(n)})
@@ -166,6 +168,7 @@ func (m *memory) isWarm(a, b int) bool {
 	return end <= len(s.data) && s.warm.has(at, end)
 }
 
+// fault implements faulter. A file that was truncated under the mapping is corrupt.
 func (m *memory) fault(addr uintptr) error {
 	for k := range m.segments {
 		s := &m.segments[k]
@@ -203,6 +206,7 @@ const (
 // scarceFor is how long memory counts as scarce after the kernel took pages back.
 const scarceFor = 4 * time.Second
 
+// began is the origin of the times here: differences to it are monotonic, and fit an atomic.
 var began = time.Now()
 
 // look samples warm pages, and forgets all of them if the kernel took any back. A compare-and-swap
@@ -221,6 +225,7 @@ func (m *memory) look() {
 	}
 }
 
+// evicted reports whether one of a few random pages that were brought in is not in memory any more.
 func (s *segment) evicted() bool {
 	for range lookAt {
 		at := rand.IntN(len(s.data))
@@ -255,10 +260,12 @@ func (m *memory) resident() float64 {
 	return float64(in) / float64(all)
 }
 
-// blockBytes is the unit in which memory is looked at: the pages of one word of a pageSet.
+// blockBytes is the unit in which adopts looks at memory, in bytes: the pages of one word of a
+// pageSet.
 var blockBytes = 64 << pageShift
 
-// coldBytes is how large a record must be for a pread of its own.
+// coldBytes is how many bytes a record must have for a pread of its own, and from which on adopts
+// does not look at more than was asked for.
 const coldBytes = 64 << 10
 
 // After looksInVain looks that found nothing, only one look in looksAfter is made: on a cold
@@ -279,10 +286,10 @@ func (m *memory) start(a, b int) error {
 	})
 }
 
-// adopts maps bytes [from, to) of s, and a block around them if they are few, provided all of it is
-// in the page cache already. That takes two system calls, and saves them for all other records of
-// the block. adopts gives up looking where it finds nothing, and does not look where the system
-// does not report, nor while pages would not stay.
+// adopts brings in bytes [from, to) of s, and a block around them if they are few, provided that
+// all of it is in the page cache already. That takes two system calls, and saves them for all other
+// records of the block. It looks rarely after many looks in vain, and not at all if the system does
+// not report which pages are in memory, or while pages would not stay.
 func (m *memory) adopts(s *segment, from, to int) bool {
 	if !m.reported || m.isScarce() {
 		return false

@@ -182,6 +182,8 @@ func (d *Dataset) companions(r *reader, records []int) (list []Range) {
 	return list
 }
 
+// open returns the reader of one column: of mapped memory, or, for packed data, of chunks that are
+// decoded.
 func (o *opening) open(meta *layout.Column) (*reader, error) {
 	r := &reader{column: newColumn(meta, o.d.specs[meta.Field].Name), pager: o.d.pager}
 	if !meta.Packed {
@@ -235,6 +237,8 @@ func stitchable(extents []layout.Extent, size int64) int {
 	return n
 }
 
+// mapGroup maps extents that can lie side by side in memory as one segment. Where the system cannot
+// do that, each becomes a segment.
 func (o *opening) mapGroup(m *memory, extents []layout.Extent) error {
 	if len(extents) > 1 {
 		of, err := mmap.Stitch(m.parts(extents))
@@ -296,7 +300,7 @@ func (o *opening) openHDF5(r *reader) error {
 	if err != nil {
 		return err
 	}
-	f, err := vfs.OpenRegular(files.Path) // for the index of the chunks
+	f, err := vfs.OpenRegular(files.Path) // for the table of chunks; the chunks are read from the mapping
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type config struct {
 	verify     verification
 	read       readMode
 	pager      Pager
-	memory     int64 // of this process; 0 if that is not known
+	memory     int64 // bytes that this process may use; 0 if that is not known
 }
 
 // WithFields opens only these fields, in this order; none means all. In an HDF5 file that penstock did
@@ -28,7 +28,8 @@ func WithFields(names ...string) Option { return func(c *config) { c.fields = na
 // WithSplit opens only the records of a split, numbered from 0; "" means all.
 func WithSplit(name string) Option { return func(c *config) { c.split = name } }
 
-// WithGeneration opens that generation of a flat dataset; 0 is the newest. A path such as "ds@3" does so, too.
+// WithGeneration opens that generation of a dataset in a folder; 0 is the newest. A path such as
+// "ds@3" does the same.
 func WithGeneration(n int) Option { return func(c *config) { c.generation = n } }
 
 // WithDeleted opens the records that were deleted, too: all that are stored, each with the number of its place.
@@ -46,13 +47,14 @@ func WithVerifySample(fraction float64) Option {
 	return func(c *config) { c.verify = verification{verifySample, fraction} }
 }
 
-// WithPager has what is not in the files yet fetched by p.
+// WithPager makes p fetch what is not in the files yet.
 func WithPager(p Pager) Option { return func(c *config) { c.pager = p } }
 
 // processMemory returns the memory that this process may use. It is determined once, because that
 // reads about 20 files.
 var processMemory = sync.OnceValue(usage.Memory)
 
+// newConfig applies the options, and checks what needs no dataset for it.
 func newConfig(opts []Option) (*config, error) {
 	c := &config{memory: processMemory()}
 	for _, o := range opts {

@@ -17,8 +17,8 @@ import (
 type packed struct {
 	c      *column
 	path   string
-	file   []byte // all of it, mapped; nil for Zarr, and for chunks that a pager fetches
-	warmed pageSet
+	file   []byte  // the whole file, mapped; nil for Zarr, and for chunks that a pager fetches
+	warmed pageSet // pages of file that populate has brought in
 	r      *chunk.Reader
 	mu     sync.Mutex
 	idle   []*scratch
@@ -26,10 +26,11 @@ type packed struct {
 
 // scratch is memory that one call borrows.
 type scratch struct {
-	rows []int
+	rows []int // numbers of rows in the file
 	runs []chunk.Run
 }
 
+// newPacked returns a packed without its chunk reader r, which the caller opens.
 func newPacked(c *column, path string, file []byte) *packed {
 	return &packed{c: c, path: path, file: file, warmed: newPageSet(len(file))}
 }
@@ -70,6 +71,7 @@ func (p *packed) borrow() *scratch {
 	return s
 }
 
+// giveBack keeps what borrow returned for later calls.
 func (p *packed) giveBack(s *scratch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,6 +97,8 @@ func (p *packed) has(offset, size int64) bool {
 	return size > 0 && layout.Inside(offset, size, int64(len(p.file))) == nil
 }
 
+// prefetch starts to read the stored bytes of rows [a, b). It decodes nothing. Chunks that are
+// files of their own, or that a pager fetches, are not read ahead here.
 func (p *packed) prefetch(a, b int) error {
 	if p.file == nil {
 		return nil
@@ -119,6 +123,7 @@ func (p *packed) ask(rows []int) {
 	}
 }
 
+// warm reads the stored bytes of rows [a, b) into memory. It decodes nothing.
 func (p *packed) warm(a, b int) (err error) {
 	p.stored(a, b, func(offset, size int64) {
 		if err == nil && p.has(offset, size) {
@@ -128,6 +133,7 @@ func (p *packed) warm(a, b int) (err error) {
 	return p.wrap(err)
 }
 
+// slice decodes rows [a, b) to new memory.
 func (p *packed) slice(a, b int) ([]byte, error) {
 	if a == b {
 		return nil, nil
@@ -135,6 +141,7 @@ func (p *packed) slice(a, b int) ([]byte, error) {
 	return p.read(a, b, nil)
 }
 
+// read decodes rows [a, b) to buf, or to new memory if buf is too small.
 func (p *packed) read(a, b int, buf []byte) ([]byte, error) {
 	size := p.c.size
 	buf = resize(buf, (b-a)*size)

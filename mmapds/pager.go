@@ -120,6 +120,7 @@ type heldRows struct {
 	pager Pager
 }
 
+// slice copies rows [a, b) to new memory.
 func (h *heldRows) slice(a, b int) ([]byte, error) {
 	if a == b {
 		return nil, nil
@@ -132,6 +133,7 @@ func (h *heldRows) read(a, b int, buf []byte) ([]byte, error) {
 	return buf, h.readTo(a, b, buf)
 }
 
+// readTo copies rows [a, b) to dst: one ReadAt for each range of a file.
 func (h *heldRows) readTo(a, b int, dst []byte) error {
 	for _, r := range h.c.ranges(nil, a, b) {
 		if err := h.pager.ReadAt(r.Path, dst[:r.Bytes], r.Offset); err != nil {
@@ -175,4 +177,5 @@ func (h *heldRows) prefetch(a, b int) error {
 	return nil
 }
 
+// warm has nothing to do: the rows were acquired, so they are in memory or in the files.
 func (h *heldRows) warm(int, int) error { return nil }

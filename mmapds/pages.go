@@ -20,11 +20,13 @@ var (
 // that out before long. The words are atomic, and a bit that is lost or set twice does no harm.
 type pageSet struct {
 	bits    []atomic.Uint64
-	missing *atomic.Int64 // pages that were not added
+	missing *atomic.Int64 // pages that were not added; a pointer, as Records copies the set
 }
 
+// pageShift is the binary logarithm of the page size.
 var pageShift = bits.TrailingZeros(uint(os.Getpagesize()))
 
+// newPageSet returns an empty set for n bytes.
 func newPageSet(n int) pageSet {
 	p := pageSet{bits: make([]atomic.Uint64, n>>pageShift/64+1), missing: new(atomic.Int64)}
 	p.missing.Store(int64((n + 1<<pageShift - 1) >> pageShift))

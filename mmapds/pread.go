@@ -22,7 +22,7 @@ const inFlight = 32
 type handles struct {
 	mu     sync.Mutex
 	open   map[handle]*os.File
-	places chan struct{} // of the preads under way
+	places chan struct{} // a semaphore: one element for each pread under way
 	direct direct
 }
 
@@ -37,6 +37,8 @@ func (h *handles) reads() chan struct{} {
 	return h.places
 }
 
+// handle names an open file: the same file has another handle for direct reads, as O_DIRECT belongs
+// to the open file.
 type handle struct {
 	folder, path string // see vfs.OpenIn
 	direct       bool
@@ -66,6 +68,7 @@ func (h *handles) file(key handle) (*os.File, error) {
 	return f, nil
 }
 
+// close closes all files. No read may be under way.
 func (h *handles) close() error {
 	h.direct.close()
 	h.mu.Lock()
@@ -84,7 +87,7 @@ type preader struct {
 	handles  *handles // of the dataset
 	mode     readMode
 	exceeds  bool         // the dataset is much larger than memory
-	received atomic.Int64 // rows
+	received atomic.Int64 // rows that were read
 }
 
 // isDirect reports whether preads go past the page cache.

@@ -54,7 +54,8 @@ func (d *Dataset) Contiguous(field string, a, b int) bool {
 }
 
 // Prefetch starts to read records [a, b) of a field from disk, and does not wait. For a ragged
-// field it waits for the offsets, without which the place of the rows is not known.
+// field it waits for the offsets, without which the place of the rows is not known; if a Pager
+// would have to fetch these first, it does nothing.
 func (d *Dataset) Prefetch(name string, a, b int) error { return d.each(name, a, b, (*field).prefetch) }
 
 // Warm reads records [a, b) of a field from disk, unless they are in memory already. It waits in a
@@ -166,6 +167,8 @@ func (d *Dataset) GatherRagged(ctx context.Context, field string, indices []int,
 	return dst, err
 }
 
+// raggedList returns a ragged field for a call with those indices and offsets. Offsets of a wrong
+// length are a mistake in the caller's program, so they panic.
 func (d *Dataset) raggedList(name string, indices []int, offsets []int64) (*field, error) {
 	f, err := d.ragged(name, 0, 0)
 	if err == nil && len(offsets) != len(indices)+1 {

@@ -13,22 +13,22 @@ type reader struct {
 	column *column
 	files  answer                   // for rows in the files: a *mapped or a *packed, in a *verified if that was asked for
 	pager  Pager                    // nil: all is in the files
-	held   answer                   // for rows that the pager holds; nil without one
-	soon   func(rows []int) []Range // what batches need besides these rows
+	held   answer                   // for rows that the pager holds; not used without one
+	soon   func(rows []int) []Range // byte ranges that a batch of these rows will need besides
 
 	// The parts of files.
-	mapped *mapped // nil where rows are decoded
-	packed *packed // nil where they are stored as they are
+	mapped *mapped // nil if the rows must be decoded
+	packed *packed // nil if the rows are stored as they are
 	checks *verified
 
-	how, why string // rows are decoded, for people
+	how, why string // how rows are decoded and why they must be, for people
 }
 
 // request says which bytes a call needs from a pager.
 type request struct {
 	need []Range
 	soon func() []Range
-	view bool // the rows are to stay in the files after the call
+	view bool // the bytes must stay in the files after the call, as a view of them is returned
 }
 
 // isLocal reports whether all bytes are in the files, so that no pager needs to be asked.
@@ -44,6 +44,8 @@ func (r *reader) acquire(ctx context.Context, list func() (request, error)) (ans
 	return r.fetch(ctx, list)
 }
 
+// fetch acquires the rows of list from the pager, and returns the answer that has them now: files,
+// if all of the ranges are there and, for a view, will stay; else held.
 func (r *reader) fetch(ctx context.Context, list func() (request, error)) (answer, Held, error) {
 	req, err := list()
 	if err != nil {
@@ -122,11 +124,12 @@ func (r *reader) rangesOfChunk(place int64) []Range {
 	return []Range{{p.path, offset, size}}
 }
 
-// rangesOfRows appends the byte ranges of single rows, and rangesOfRuns those of runs of rows.
+// rangesOfRows appends the byte ranges of single rows.
 func (r *reader) rangesOfRows(list []Range, rows []int) []Range {
 	return r.rangesOf(list, len(rows), func(k int) (int, int) { return rows[k], rows[k] + 1 })
 }
 
+// rangesOfRuns returns the byte ranges of runs of rows.
 func (r *reader) rangesOfRuns(runs []rowSpan) []Range {
 	return r.rangesOf(nil, len(runs), func(k int) (int, int) { return runs[k].row, runs[k].row + runs[k].n })
 }
@@ -147,6 +150,7 @@ func (r *reader) slice(a, b int) (tensor.View, error) {
 	return tensor.Of(r.column.spec, b-a, data), nil
 }
 
+// fetchSlice is slice for a dataset with a pager.
 func (r *reader) fetchSlice(a, b int) (data []byte, err error) {
 	err = r.read(context.Background(), func() (request, error) {
 		return request{need: r.ranges(nil, a, b), view: true}, nil

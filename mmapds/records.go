@@ -10,8 +10,8 @@ import (
 type Records struct {
 	d    *Dataset
 	rows *reader
-	data []byte // of all records; nil if At has to do more than to look there
-	warm pageSet
+	data []byte  // the memory of all records if At may return parts of it, else nil
+	warm pageSet // of data
 	at   *walk
 	size int
 	n    int
@@ -53,8 +53,8 @@ func (r *Records) At(i int) ([]byte, error) {
 // without a lock: a lost update only makes a read-ahead larger, smaller or late.
 type walk struct {
 	next   atomic.Int64 // the record that would follow
-	window atomic.Int64 // bytes up to this one were brought in for that
-	times  atomic.Int64 // how many windows there were, one after the other
+	window atomic.Int64 // up to which byte records were brought in ahead
+	times  atomic.Int64 // how many windows followed each other, which decides on the size of the next
 }
 
 // walkBytes limits how much is brought in for records that are read in their order, with as much

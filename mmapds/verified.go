@@ -21,9 +21,9 @@ type verified struct {
 	rows   answer
 	memory *memory // where the rows are mapped; nil where they are decoded
 	checks verification
-	sums   []sums // by extent
-	onRows arrival
-	left   atomic.Int64 // blocks that were not found right yet
+	sums   []sums       // by number of the extent
+	onRows arrival      // the method arrived, made once so that a Gather allocates nothing
+	left   atomic.Int64 // blocks that were not compared and found right yet
 
 	bytes atomic.Int64 // that were compared
 	spent atomic.Int64 // how long that took, in ns
@@ -82,6 +82,7 @@ func (v *verified) slice(a, b int) ([]byte, error) {
 	return data, v.check(a, b, nil, checks)
 }
 
+// read checks rows [a, b) after reading them.
 func (v *verified) read(a, b int, buf []byte) ([]byte, error) {
 	data, err := v.rows.read(a, b, buf)
 	if err != nil {
@@ -90,6 +91,7 @@ func (v *verified) read(a, b int, buf []byte) ([]byte, error) {
 	return data, v.check(a, b, data, v.checks)
 }
 
+// gather checks rows as they arrive. Its own callback is used: nothing else wraps a verified.
 func (v *verified) gather(ctx context.Context, rows []int, dst []byte, _ arrival) error {
 	return v.rows.gather(ctx, rows, dst, v.arrival())
 }
@@ -205,6 +207,7 @@ func (v *verified) checkBlock(b block, row int, data []byte) (err error) {
 	})
 }
 
+// fault implements faulter for the rows' mapped memory; decoded rows are not in any.
 func (v *verified) fault(addr uintptr) error {
 	if v.memory == nil {
 		return nil

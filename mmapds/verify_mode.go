@@ -35,6 +35,7 @@ func (v verification) String() string {
 	return fmt.Sprintf("%.3g %% checked", 100*v.fraction)
 }
 
+// validate returns an error for a mode or fraction that cannot be.
 func (v verification) validate() error {
 	switch {
 	case v.mode == verifySample && !(v.fraction >= 0 && v.fraction <= 1):

@@ -8,16 +8,16 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Attribute is a number or a text, or a list of these, of an object.
+// Attribute is a named value of a dataset or a group: a number or a text, or a list of these.
 type Attribute struct {
 	Name    string
 	Element Element
-	Count   int    // elements of a list; 0: it is one element, and no list
+	Count   int    // elements of a list; 0 for a single element, which is no list of one
 	Data    []byte // of all elements, little endian
 }
 
-// AttributeLimit is how many bytes of data an attribute can have: HDF5 has 64 KiB for it and
-// what describes it.
+// AttributeLimit is how many bytes of data an attribute may have. HDF5 has 64 KiB for a message,
+// which also holds the attribute's name, type and shape.
 const AttributeLimit = 60000
 
 // Fits reports whether a is within AttributeLimit.
@@ -31,7 +31,8 @@ func Text(name, value string) Attribute {
 	return a
 }
 
-// Texts returns an attribute that is a list of strings, each as long as the longest.
+// Texts returns an attribute that is a list of strings. HDF5 strings of fixed size have one size
+// for all: that of the longest here.
 func Texts(name string, values []string) Attribute {
 	size := 1
 	valid := make([]string, len(values))
@@ -46,20 +47,20 @@ func Texts(name string, values []string) Attribute {
 	return Attribute{Name: name, Element: Element{Text: size}, Count: len(values), Data: data}
 }
 
-// Integer returns one that is an int64.
+// Integer returns an attribute that is an int64.
 func Integer(name string, v int64) Attribute {
 	return Attribute{Name: name, Element: Element{DType: tensor.Int64}, Data: binary.LittleEndian.AppendUint64(nil,
 		uint64(v))}
 }
 
-// Float returns one that is a float64.
+// Float returns an attribute that is a float64.
 func Float(name string, v float64) Attribute {
 	a := Floats(name, []float64{v})
 	a.Count = 0
 	return a
 }
 
-// Floats returns one that is a list of float64.
+// Floats returns an attribute that is a list of float64.
 func Floats(name string, values []float64) Attribute {
 	a := Attribute{Name: name, Element: Element{DType: tensor.Float64}, Count: len(values)}
 	for _, v := range values {
@@ -68,7 +69,7 @@ func Floats(name string, values []float64) Attribute {
 	return a
 }
 
-// Bool returns one that is a bool.
+// Bool returns an attribute that is a bool, as h5py stores bools.
 func Bool(name string, v bool) Attribute {
 	a := Attribute{Name: name, Element: Element{DType: tensor.Bool}, Data: []byte{0}}
 	if v {

@@ -2,33 +2,35 @@ package encode
 
 import "fmt"
 
-// Shuffle says whether to shuffle.
+// Shuffle says whether the bytes of elements are shuffled before they are deflated.
 type Shuffle int
 
-// Auto shuffles where that makes a sample smaller, On and Off do what they say.
+// Auto shuffles where that makes a sample smaller. On and Off do so, or not, whatever the sample.
 const (
 	Auto Shuffle = iota
 	On
 	Off
 )
 
-// Choice is a Recipe, and what it does to a sample.
+// Choice is a Recipe with what it does to a sample of the records.
 type Choice struct {
 	Recipe
-	Ratio  float64 // stored bytes over bytes, of the sample
+	Ratio  float64 // stored size of the sample relative to its own: smaller is better
 	Reason string  // why Shuffle and Level were chosen
 }
 
-// worthShuffle is the ratio of sizes below which shuffle is worth its time.
+// worthShuffle is the ratio of the sizes with and without shuffle below which shuffle is worth its
+// time, which a reader spends on each chunk.
 const worthShuffle = 0.98
 
 // usualLevel is the level at which shuffle is tried where none is given.
 const usualLevel = 6
 
-// Levels that are tried where none is given, from the fastest on, and what one of them may
-// take more than the last one, which is the slowest by far.
+// levels are the levels that chooseLevel tries, from the fastest to the slowest.
 var levels = []int{1, 3, 5, 6, 7, 8, 9}
 
+// worthLevel is how large the result of a faster level may be, relative to that of the last level,
+// which is the slowest by far.
 const worthLevel = 1.01
 
 // Choose decides by deflating a sample of records, some MB at most, whether to shuffle, and, if
@@ -54,6 +56,8 @@ func Choose(r Recipe, shuffle Shuffle, sample []byte) (Choice, error) {
 	return c, err
 }
 
+// chooseShuffle sets c.Shuffle, and the Ratio and Reason for it. Elements of one byte cannot be
+// shuffled.
 func (c *Choice) chooseShuffle(shuffle Shuffle, sample []byte) (err error) {
 	c.Shuffle = shuffle == On && c.Elem > 1
 	switch {
@@ -80,6 +84,8 @@ func (c *Choice) chooseShuffle(shuffle Shuffle, sample []byte) (err error) {
 	return nil
 }
 
+// chooseLevel sets c.Level to the first of levels whose result is nearly as small as that of the
+// last, with the Ratio, and adds to the Reason.
 func (c *Choice) chooseLevel(sample []byte) error {
 	tried := make(map[int]float64)
 	at := func(level int) (ratio float64, err error) {
@@ -110,6 +116,7 @@ func (c *Choice) chooseLevel(sample []byte) error {
 	return nil
 }
 
+// choose returns yes if condition is true, else no.
 func choose(condition bool, yes, no string) string {
 	if condition {
 		return yes
@@ -117,7 +124,8 @@ func choose(condition bool, yes, no string) string {
 	return no
 }
 
-// tryOut returns the stored size of a sample, relative to its own.
+// tryOut encodes a sample as r says, and returns its stored size relative to its own. A rest of the
+// sample that does not fill a chunk is left out.
 func tryOut(r Recipe, sample []byte) (float64, error) {
 	r.Records = min(r.Records, len(sample)/r.Record)
 	e, err := NewEncoder(r)

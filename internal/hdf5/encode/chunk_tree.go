@@ -5,18 +5,20 @@ import (
 	"fmt"
 )
 
-// chunkKids is how many children a node of a B-tree of chunks has at most: twice the K of
-// libhdf5 where a superblock says nothing else.
+// chunkKids is the most children that a node of a B-tree of chunks has: twice K. K is 32, libhdf5's
+// default, as superblock 2 has no place for another value.
 const chunkKids = 64
 
-// branch is a child of a node, from a row on.
+// branch is a child of a node: a chunk, or a node of the level below, whose rows begin at row. At
+// is its address. Of a node, Size and Mask are those of its first chunk.
 type branch struct {
 	row int64
 	Stored
 }
 
-// chunkTree writes the version 1 B-tree that lists the chunks of a dataset and returns its
-// address. Nodes of one level are as full as they can be and are in one row.
+// chunkTree writes the B-tree that lists the chunks of a dataset, and returns its address (version
+// 1: HDF5 File Format Specification, III.A.1). All chunks are known, so it is built from the leaves
+// up: the nodes of a level are full but for the last, and lie one after the other.
 func (w *writer) chunkTree(o *Object) (uint64, error) {
 	c := o.Chunked
 	per := int64(c.Records)
@@ -39,18 +41,24 @@ func (w *writer) chunkTree(o *Object) (uint64, error) {
 	}
 }
 
-// treeWriter writes the nodes of one B-tree.
+// treeWriter writes the nodes of one chunk B-tree.
 type treeWriter struct {
 	w    *writer
-	rank int   // of the dataset
+	rank int   // dimensions of the dataset
 	end  int64 // the row that follows the last chunk
 }
 
+// keySize returns the bytes of a key: size and mask of a chunk, and its coordinates, with one for
+// the bytes of an element.
 func (t *treeWriter) keySize() int { return 8 + 8*(t.rank+1) }
 
+// nodeSize returns the bytes of a node. All nodes have that size, full or not: 24 bytes of head,
+// then keys and children in turn, with one key more than children.
 func (t *treeWriter) nodeSize() int { return 24 + (chunkKids+1)*t.keySize() + chunkKids*8 }
 
-// level writes the nodes above kids, and returns them as the kids of the next level.
+// level writes the nodes above kids, which it links to their left and right neighbors, and returns
+// them as the kids of the next level. Their addresses follow from their size, before they are
+// written.
 func (t *treeWriter) level(level byte, kids []branch) (nodes []branch) {
 	first := t.w.place()
 	size := int64(t.nodeSize())
@@ -71,7 +79,7 @@ func (t *treeWriter) level(level byte, kids []branch) (nodes []branch) {
 	return nodes
 }
 
-// node writes one, whose last key is the row next.
+// node writes one node of kids. next is the first row after them, which the last key has.
 func (t *treeWriter) node(level byte, kids []branch, left, right uint64, next int64) {
 	start := len(t.w.b)
 	b := append(t.w.b, 'T', 'R', 'E', 'E', 1, level)
@@ -86,7 +94,8 @@ func (t *treeWriter) node(level byte, kids []branch, left, right uint64, next in
 	t.w.b = append(b, make([]byte, t.nodeSize()-(len(b)-start))...)
 }
 
-// key appends a chunk's size, its mask, and the coordinates of its first element.
+// key appends the key of a child: size and mask of its first chunk, and the coordinates of that
+// chunk's first element. All but the row are 0, as chunks have whole rows.
 func (t *treeWriter) key(b []byte, k branch) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(k.Size))
 	b = binary.LittleEndian.AppendUint32(b, k.Mask)

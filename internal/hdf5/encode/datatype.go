@@ -7,7 +7,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Classes of datatypes, with the version of their messages.
+// Classes of datatypes in the low four bits, with the version of the message in the high ones: 1,
+// or 3 for an enumeration (HDF5 File Format Specification, IV.A.2.d).
 const (
 	classFixed  = 0x10
 	classFloat  = 0x11
@@ -15,7 +16,8 @@ const (
 	classEnum   = 0x38
 )
 
-// message returns the datatype message. BFloat16 is stored as its bits; Bool as h5py stores it.
+// message returns the datatype message of e. HDF5 has no BFloat16, which is stored as the unsigned
+// integer of its bits.
 func (e Element) message() ([]byte, error) {
 	if e.Text > 0 {
 		return typeHead(classString, [3]byte{1 | 1<<4}, e.Text), nil // UTF-8, padded with zeros
@@ -37,28 +39,35 @@ func (e Element) message() ([]byte, error) {
 	return nil, fmt.Errorf("no HDF5 type for %v", e.DType)
 }
 
+// typeHead returns the beginning of each datatype message: class, 24 bits that depend on the class,
+// and the element's bytes.
 func typeHead(class byte, bits [3]byte, size int) []byte {
 	return binary.LittleEndian.AppendUint32([]byte{class, bits[0], bits[1], bits[2]}, uint32(size))
 }
 
-// signed is the bit of an integer type that has a sign.
+// signed is the bit of an integer type that says that it has a sign.
 const signed = 1 << 3
 
+// fixedType returns the message of an integer type of size bytes, little endian. sign is signed or
+// 0.
 func fixedType(size int, sign byte) []byte {
 	b := typeHead(classFixed, [3]byte{sign}, size)
 	b = binary.LittleEndian.AppendUint16(b, 0) // offset of the first bit
 	return binary.LittleEndian.AppendUint16(b, uint16(8*size))
 }
 
-// floatType is an IEEE 754 type whose mantissa has an implied bit.
+// floatType returns the message of an IEEE 754 type, little endian. mantissa and exponent are in
+// bits; the mantissa's highest bit, which is 1, is not stored.
 func floatType(size int, mantissa, exponent uint8) []byte {
-	b := typeHead(classFloat, [3]byte{2 << 4, byte(8*size - 1), 0}, size)
+	b := typeHead(classFloat, [3]byte{2 << 4, byte(8*size - 1), 0}, size) // implied mantissa bit; the sign comes last
 	b = binary.LittleEndian.AppendUint16(b, 0)
 	b = binary.LittleEndian.AppendUint16(b, uint16(8*size))
 	b = append(b, mantissa, exponent, 0, mantissa)
 	return binary.LittleEndian.AppendUint32(b, 1<<(exponent-1)-1)
 }
 
+// boolType returns the message of h5py's bool: an enumeration of int8 with FALSE = 0 and TRUE = 1.
+// Version 3 does not pad the names.
 func boolType() []byte {
 	b := typeHead(classEnum, [3]byte{2}, 1)
 	b = append(b, fixedType(1, signed)...)

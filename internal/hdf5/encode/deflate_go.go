@@ -8,22 +8,23 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// Backend names what deflates.
+// Backend names the library that deflates.
 const Backend = "klauspost/compress"
 
-// deflater makes zlib streams.
+// deflater makes zlib streams with klauspost/compress, which needs no cgo. It is for one goroutine.
 type deflater struct {
 	z   *zlib.Writer
 	out bytes.Buffer
 }
 
+// newDeflater returns a deflater of level 1 to 9.
 func newDeflater(level int) (d *deflater, err error) {
 	d = new(deflater)
 	d.z, err = zlib.NewWriterLevel(&d.out, level)
 	return d, err
 }
 
-// deflate returns the stream of b, which is valid until the next call.
+// deflate returns b as a zlib stream, which is valid until the next call.
 func (d *deflater) deflate(b []byte) ([]byte, error) {
 	d.out.Reset()
 	d.z.Reset(&d.out)

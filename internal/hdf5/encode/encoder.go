@@ -6,13 +6,13 @@ import (
 	"github.com/penstock/penstock/internal/codec/filter"
 )
 
-// Encoder makes chunks. It is for one goroutine; the same records and Recipe give the same
-// chunk, whatever the Encoder made before.
+// Encoder makes chunks as a Recipe says. It is for one goroutine. The same records and Recipe give
+// the same chunk, whatever the Encoder made before.
 type Encoder struct {
 	recipe   Recipe
 	deflater *deflater
-	padded   []byte
-	shuffled []byte
+	padded   []byte // a chunk of fewer records than Recipe.Records, with zeros
+	shuffled []byte // a chunk after shuffle
 }
 
 // NewEncoder returns an Encoder, which holds up to three chunks of memory and what the
@@ -28,10 +28,12 @@ func NewEncoder(r Recipe) (*Encoder, error) {
 	return &Encoder{recipe: r, deflater: d}, nil
 }
 
-// Encode makes a chunk of whole records, at most Recipe.Records: fewer, which the last chunk
-// of a dataset may have, are followed by zeros. It returns the bytes to store, for example by
-// H5Dwrite_chunk, and their filter mask, which says that no filter was applied where deflate
-// gains nothing. The chunk is valid until the next call, and may be records itself.
+// Encode makes a chunk of whole records: 1 to Recipe.Records of them. All chunks of an HDF5 dataset
+// have one size, so a last chunk of fewer records is filled up with zeros. Encode returns the bytes
+// to store and the chunk's filter mask, both as H5Dwrite_chunk takes them. Where deflate gains
+// nothing, the bytes are the records as they are, and the mask says that no filter was applied.
+//
+// The chunk is valid until the next call, and may be records itself.
 func (e *Encoder) Encode(records []byte) (chunk []byte, mask uint32, err error) {
 	r := e.recipe
 	if len(records) == 0 || len(records)%r.Record != 0 || len(records) > r.Bytes() {
@@ -49,12 +51,12 @@ func (e *Encoder) Encode(records []byte) (chunk []byte, mask uint32, err error) 
 		return nil, 0, fmt.Errorf("hdf5: deflate: %w", err)
 	}
 	if len(out) >= len(plain) {
-		return plain, 1<<len(r.Filters()) - 1, nil
+		return plain, 1<<len(r.Filters()) - 1, nil // a bit for each filter that was left out
 	}
 	return out, 0, nil
 }
 
-// pad returns a whole chunk.
+// pad returns records filled up with zeros to a whole chunk.
 func (e *Encoder) pad(records []byte) []byte {
 	n := e.recipe.Bytes()
 	if len(records) == n {
@@ -65,7 +67,8 @@ func (e *Encoder) pad(records []byte) []byte {
 	return e.padded
 }
 
-// grow returns b with length n, with new memory where it has too little.
+// grow returns b with length n, in new memory if its capacity is too small. The contents are
+// undefined.
 func grow(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)

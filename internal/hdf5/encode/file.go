@@ -9,18 +9,20 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// HeadSize is the size of a file's head.
+// HeadSize is the size of a file's head, the superblock of version 2, in bytes.
 const HeadSize = 48
 
-// MaxFiles is how many pieces an Object's Files can have.
+// MaxFiles is how many pieces an Object's Files can have: each takes 24 bytes of a header message.
 const MaxFiles = (maxMessage - 16) / 24
 
-// File returns the metadata of an HDF5 file: body, which begins at byte at of it and is its last
-// part, and head, which is its first HeadSize bytes. A file whose head is written last, when all
-// else is on disk, is whole or is not an HDF5 file. The root group has those attributes.
+// File returns the metadata of an HDF5 file that has the objects, and whose root group has the
+// attributes root. body is the file's last part and begins at byte at; head is its first HeadSize
+// bytes. A caller that writes head last, after a sync of all else, has a file that is complete or
+// is not an HDF5 file, whenever it crashes.
 //
-// The same arguments give the same bytes. libhdf5 reads them since version 1.8: superblock 2,
-// object headers 2, compact links, B-trees 1 of chunks (HDF5 File Format Specification 3.0).
+// The same arguments give the same bytes. libhdf5 reads them since version 1.8: the superblock and
+// object headers are of version 2, links are compact, B-trees of chunks are of version 1 (HDF5 File
+// Format Specification 3.0).
 func File(at int64, objects []Object, root []Attribute) (head, body []byte, err error) {
 	tree := &node{attributes: root}
 	for i := range objects {
@@ -33,14 +35,15 @@ func File(at int64, objects []Object, root []Attribute) (head, body []byte, err 
 	if err != nil {
 		return nil, nil, err
 	}
+	// Superblock version 2, with addresses and lengths of 8 bytes.
 	head = append([]byte("\x89HDF\r\n\x1a\n"), 2, 8, 8, 0)
-	for _, n := range []uint64{0, nowhere, uint64(at) + uint64(len(w.b)), uint64(top)} {
+	for _, n := range []uint64{0, nowhere, uint64(at) + uint64(len(w.b)), uint64(top)} { // base, extension, end, root group
 		head = binary.LittleEndian.AppendUint64(head, n)
 	}
 	return binary.LittleEndian.AppendUint32(head, meta.Checksum(head)), w.b, nil
 }
 
-// node is a dataset, or a group.
+// node is a dataset or a group, with the place that it has in the tree of paths.
 type node struct {
 	name       string
 	object     *Object // nil: a group
@@ -48,7 +51,7 @@ type node struct {
 	attributes []Attribute // of a group
 }
 
-// add puts an object under a path below n.
+// add puts object o at a path below n, and makes the groups in between.
 func (n *node) add(path []string, o *Object) error {
 	if n.object != nil || path[0] == "" {
 		return errors.New("not a path below a group")
@@ -73,14 +76,14 @@ func (n *node) add(path []string, o *Object) error {
 	return kid.add(path[1:], o)
 }
 
-// writer appends the objects of a file from byte base on. An object is
-// written after those that it names.
+// writer collects the bytes of a file from byte base on. An object is written after those that it
+// refers to, as it must have their addresses.
 type writer struct {
 	base int64
 	b    []byte
 }
 
-// place returns where the next object goes.
+// place pads to a multiple of 8 and returns where in the file the next object goes.
 func (w *writer) place() int64 {
 	for (w.base+int64(len(w.b)))%8 > 0 {
 		w.b = append(w.b, 0)
@@ -88,7 +91,8 @@ func (w *writer) place() int64 {
 	return w.base + int64(len(w.b))
 }
 
-// node writes an object, and a group's members before it.
+// node writes the object header of a dataset, or of a group after all of its members, and returns
+// its address.
 func (w *writer) node(n *node) (at int64, err error) {
 	if n.object != nil {
 		if at, err = w.dataset(n.object); err != nil {
@@ -97,7 +101,7 @@ func (w *writer) node(n *node) (at int64, err error) {
 		return at, err
 	}
 	h := header{}
-	info := binary.LittleEndian.AppendUint64([]byte{0, 0}, nowhere) // no heap of links ...
+	info := binary.LittleEndian.AppendUint64([]byte{0, 0}, nowhere) // no heap for links: they are messages of the header
 	h.message(msgLinkInfo, binary.LittleEndian.AppendUint64(info, nowhere))
 	h.message(msgGroupInfo, []byte{0, 0})
 	for _, k := range n.kids {
@@ -111,7 +115,9 @@ func (w *writer) node(n *node) (at int64, err error) {
 	return w.object(&h)
 }
 
-// dataset writes a dataset, and what it has in this part of the file.
+// dataset writes a dataset's object header and what belongs to it in this part of the file: its
+// elements if they are in Data, its B-tree, or the names of its files. It returns the header's
+// address.
 func (w *writer) dataset(o *Object) (at int64, err error) {
 	size, err := o.Bytes()
 	if err != nil {
@@ -147,27 +153,29 @@ func (w *writer) dataset(o *Object) (at int64, err error) {
 	return w.object(&h)
 }
 
-// object writes an object header.
+// object writes an object header of version 2 and its checksum (IV.A.1.b of the specification), and
+// returns its address.
 func (w *writer) object(h *header) (int64, error) {
 	if h.err != nil {
 		return 0, h.err
 	}
 	at := w.place()
 	start := len(w.b)
-	w.b = append(w.b, "OHDR\x02\x02"...) // version 2; 4 bytes of size
+	w.b = append(w.b, "OHDR\x02\x02"...) // version 2; the size of the messages takes 4 bytes
 	w.b = binary.LittleEndian.AppendUint32(w.b, uint32(len(h.messages)))
 	w.b = append(w.b, h.messages...)
 	w.b = binary.LittleEndian.AppendUint32(w.b, meta.Checksum(w.b[start:]))
 	return at, nil
 }
 
-// external writes the names of files into a local heap, and returns the message.
+// external writes the names of other files to a local heap, and returns the message that says which
+// bytes of them the dataset has (IV.A.2.h).
 func (w *writer) external(pieces []Piece) []byte {
-	heap := make([]byte, 8) // the empty name
+	heap := make([]byte, 8) // names are addressed by their offset; at 0 is the empty one, as libhdf5 has it
 	m := []byte{1, 0, 0, 0}
 	m = binary.LittleEndian.AppendUint16(m, uint16(len(pieces)))
 	m = binary.LittleEndian.AppendUint16(m, uint16(len(pieces)))
-	m = append(m, make([]byte, 8)...) // address of the heap
+	m = append(m, make([]byte, 8)...) // the heap's address, which is known at the end
 	for _, p := range pieces {
 		m = binary.LittleEndian.AppendUint64(m, uint64(len(heap)))
 		m = binary.LittleEndian.AppendUint64(m, uint64(p.Offset))
@@ -181,6 +189,8 @@ func (w *writer) external(pieces []Piece) []byte {
 	return m
 }
 
+// localHeap writes a local heap (III.D) that holds data and has no room for more, and returns its
+// address.
 func (w *writer) localHeap(data []byte) int64 {
 	const noFree = 1 // head of the list of free blocks, if there are none
 	at := w.place()

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Types of messages in an object header.
+// Types of the messages in an object header (HDF5 File Format Specification, IV.A.2).
 const (
 	msgDataspace = 0x01
 	msgLinkInfo  = 0x02
@@ -21,23 +21,26 @@ const (
 	msgAttrInfo  = 0x15
 )
 
-// Times to allocate in a fill value message; the value is written if one is set, and none is.
+// Flags of a fill value message: when space is allocated (late, or chunk by chunk), and that the
+// fill value is written only if one is set. None is set, so nothing is written before the elements.
 const (
 	fillLate        = 2 | 2<<2
 	fillIncremental = 3 | 2<<2
 )
 
 const (
-	nowhere    = math.MaxUint64 // an address that leads nowhere
-	maxMessage = 1<<16 - 1
+	nowhere    = math.MaxUint64 // the undefined address
+	maxMessage = 1<<16 - 1      // bytes of a message: its size is a uint16
 )
 
-// header is the messages of an object header. It keeps the first error.
+// header collects the messages of an object header. After an error its messages are of no use;
+// object returns the error.
 type header struct {
 	messages []byte
 	err      error
 }
 
+// message appends a message of that type. A body that is too long is an error.
 func (h *header) message(kind byte, body []byte) {
 	if len(body) > maxMessage && h.err == nil {
 		h.err = fmt.Errorf("a header message of %d bytes; HDF5 has at most %d", len(body), maxMessage)
@@ -47,7 +50,7 @@ func (h *header) message(kind byte, body []byte) {
 	h.messages = append(append(h.messages, 0), body...)
 }
 
-// array says what elements there are.
+// array appends the messages about the shape and type of an object's elements.
 func (h *header) array(o *Object) {
 	t, err := o.Element.message()
 	if err != nil {
@@ -68,17 +71,19 @@ func dataspace(dims []int64) []byte {
 	return m
 }
 
-// contiguous says that the elements are in one piece.
+// contiguous appends the messages of a dataset whose elements are size bytes in one piece, at that
+// address.
 func (h *header) contiguous(at uint64, size int64) {
 	h.message(msgFill, []byte{3, fillLate})
-	m := binary.LittleEndian.AppendUint64([]byte{3, 1}, at)
+	m := binary.LittleEndian.AppendUint64([]byte{3, 1}, at) // layout message of version 3, class 1
 	h.message(msgLayout, binary.LittleEndian.AppendUint64(m, uint64(size)))
 }
 
-// chunked says that they are in chunks, which the B-tree at an address lists.
+// chunked appends the messages of a dataset in chunks, which the B-tree at address tree lists, and
+// of the filters of its chunks.
 func (h *header) chunked(o *Object, tree uint64) {
 	h.message(msgFill, []byte{3, fillIncremental})
-	m := []byte{3, 2, byte(len(o.Dims) + 1)}
+	m := []byte{3, 2, byte(len(o.Dims) + 1)} // layout message of version 3, class 2
 	m = binary.LittleEndian.AppendUint64(m, tree)
 	for _, n := range o.chunkDims() {
 		m = binary.LittleEndian.AppendUint32(m, uint32(n))
@@ -97,12 +102,15 @@ func (h *header) chunked(o *Object, tree uint64) {
 	h.message(msgFilters, m)
 }
 
-// chunkDims returns the shape of a chunk, with the element's bytes as its last axis.
+// chunkDims returns the shape of a chunk as the layout message has it: the last axis is the bytes
+// of an element.
 func (o *Object) chunkDims() []int64 {
 	dims := append([]int64{int64(o.Chunked.Records)}, o.Dims[1:]...)
 	return append(dims, int64(o.Element.Size()))
 }
 
+// attributes appends a message for each attribute. It also says that no attributes are in a heap:
+// libhdf5 then counts the messages.
 func (h *header) attributes(list []Attribute) {
 	if len(list) == 0 {
 		return
@@ -134,8 +142,9 @@ func (h *header) attributes(list []Attribute) {
 	}
 }
 
+// link appends the message that makes the object at that address a member of the group.
 func (h *header) link(name string, at int64) {
-	m := []byte{1, 1 | 1<<4, 1} // 2 bytes of length; UTF-8
+	m := []byte{1, 1 | 1<<4, 1} // version 1; the name has 2 bytes of length; it is UTF-8
 	m = binary.LittleEndian.AppendUint16(m, uint16(len(name)))
 	h.message(msgLink, binary.LittleEndian.AppendUint64(append(m, name...), uint64(at)))
 }

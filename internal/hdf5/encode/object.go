@@ -13,7 +13,7 @@ type Element struct {
 	Text  int
 }
 
-// Size returns its bytes.
+// Size returns the bytes of an element.
 func (e Element) Size() int {
 	if e.Text > 0 {
 		return e.Text
@@ -27,40 +27,42 @@ func (e Element) Size() int {
 type Object struct {
 	Path       string // from the root on: "/group/name"
 	Element    Element
-	Dims       []int64 // nil: a scalar; the first one may be 0
+	Dims       []int64 // nil for a scalar; the first may be 0
 	Attributes []Attribute
 
 	Data    []byte   // written with the object
-	At      int64    // contiguous from that byte of the file on, where the caller writes them; 0 is nowhere
-	Align   int64    // what At is, or has to become, a multiple of
-	Chunked *Chunked // in chunks of whole rows
-	Files   []Piece  // in other files, one piece after the other
+	At      int64    // the elements are in one piece from this byte of the file on, where the caller writes them; 0 if not
+	Align   int64    // At is, or Place makes it, a multiple of this
+	Chunked *Chunked // the elements are in chunks of whole rows
+	Files   []Piece  // the elements are in other files, one piece after the other
 }
 
-// Chunked says how the rows of a dataset become chunks, and where these are.
+// Chunked says how the rows of a dataset are divided into chunks, and where these are in the file.
 type Chunked struct {
 	Recipe
 	Stored []Stored // chunk i has the rows from i*Records on
-	Tree   int64    // or where the file has the B-tree that lists them; 0: it is written
+	Tree   int64    // where the file has a B-tree that lists the chunks; 0 if File is to write it
 }
 
-// Stored is a chunk in the file.
+// Stored is a chunk as it is in the file.
 type Stored struct {
-	At   int64
-	Size int64  // in the file
-	Mask uint32 // bit i set: it did not go through filter i
+	At   int64  // its first byte
+	Size int64  // after the filters
+	Mask uint32 // bit i is set if filter i was not applied
 }
 
-// Piece is where some bytes of a dataset are in another file.
+// Piece is a range of bytes in another file that holds some of a dataset's elements. HDF5 calls it
+// external storage.
 type Piece struct {
 	Name         string
 	Offset, Size int64
 }
 
-// maxRank is the most axes that HDF5 has.
+// maxRank is the most axes that a dataset of HDF5 has.
 const maxRank = 32
 
-// Bytes returns how many bytes the elements take, or an error where no file could hold them.
+// Bytes returns how many bytes the elements take, without compression, or an error if no file could
+// hold them.
 func (o *Object) Bytes() (int64, error) {
 	size := o.Element.Size()
 	if len(o.Dims) > maxRank {
@@ -76,8 +78,9 @@ func (o *Object) Bytes() (int64, error) {
 	return n, nil
 }
 
-// Place gives every contiguous object with elements its At: the smallest alignment first, in
-// order, from byte at on. It returns the first byte after them all.
+// Place sets At of every object that has elements and is not chunked, from byte at on. Objects of
+// the smallest alignment come first, which wastes the least, and else in their order. It returns
+// the first byte after all of them.
 func Place(objects []Object, at int64) (end int64, err error) {
 	for next := int64(1); next > 0; {
 		align := next

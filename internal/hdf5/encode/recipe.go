@@ -7,18 +7,18 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// Recipe says how records become chunks: Records whole ones each, shuffled if Shuffle, then
-// deflated.
+// Recipe says how records become chunks: Records whole ones to a chunk, shuffled if Shuffle is set,
+// then deflated.
 type Recipe struct {
 	Record  int  // bytes of a record
-	Elem    int  // bytes of an element
-	Records int  // of a chunk
+	Elem    int  // bytes of an element; a record has whole ones
+	Records int  // in a chunk
 	Level   int  // of deflate, 1 (fast) to 9 (small)
-	Shuffle bool // the first bytes of all elements come first, then their second bytes, ...
+	Shuffle bool // the first bytes of all elements come first, then the second ones, and so on
 }
 
-// Filters returns the pipeline that the dataset has to be created with. All its filters are
-// optional, as a chunk that does not become smaller is stored as it is.
+// Filters returns the filter pipeline that the dataset has to be created with. All filters are
+// optional, so that a chunk which does not become smaller can be stored without them.
 func (r Recipe) Filters() []meta.Filter {
 	deflate := meta.Filter{ID: meta.FilterDeflate, Name: "deflate", Optional: true, Params: []uint32{uint32(r.Level)}}
 	if !r.Shuffle {
@@ -28,8 +28,9 @@ func (r Recipe) Filters() []meta.Filter {
 	return []meta.Filter{shuffle, deflate}
 }
 
-// RecipeOf returns how the chunks of a dataset, whose records and elements have those bytes, were made. It reports
-// false if not by this package, or by libhdf5 as it would.
+// RecipeOf returns the Recipe by which the chunks of dataset d were made; record and elem are the
+// bytes of its records and elements. It reports false if no Recipe gives such chunks, as with other
+// filters.
 func RecipeOf(d *meta.Dataset, record, elem int) (Recipe, bool) {
 	r := Recipe{Record: record, Elem: elem, Records: int(d.Layout.ChunkDims[0])}
 	for _, f := range d.Filters {
@@ -43,7 +44,7 @@ func RecipeOf(d *meta.Dataset, record, elem int) (Recipe, bool) {
 	return r, r.check() == nil && r.Made(d.Filters)
 }
 
-// Made reports whether chunks with these filters can be made by r.
+// Made reports whether r has exactly these filters, so that an Encoder of r can add chunks to them.
 func (r Recipe) Made(filters []meta.Filter) bool {
 	return slices.EqualFunc(filters, r.Filters(), func(a, b meta.Filter) bool {
 		return a.ID == b.ID && slices.Equal(a.Params, b.Params)
@@ -53,6 +54,7 @@ func (r Recipe) Made(filters []meta.Filter) bool {
 // Bytes returns the size of a chunk before filters.
 func (r Recipe) Bytes() int { return r.Record * r.Records }
 
+// check returns an error if no Encoder can follow r.
 func (r Recipe) check() error {
 	switch {
 	case r.Record <= 0 || r.Elem <= 0 || r.Record%r.Elem != 0:
@@ -66,19 +68,21 @@ func (r Recipe) check() error {
 	return nil
 }
 
-// Chunks that ChunkRecords makes, and how many of them it is content with. libhdf5 before
-// 1.14 needs time that grows with the square of their number to list them.
+// Limits of ChunkRecords, in bytes of a chunk and in chunks. libhdf5 before 1.14 needs time that
+// grows with the square of the number of chunks to list them.
 const (
 	smallChunk = 64 << 10
 	largeChunk = 1 << 20
 	manyChunks = 1 << 16
-	mostChunk  = 1<<32 - 1 // as in libhdf5
+	mostChunk  = 1<<32 - 1 // a chunk's size is a uint32 in the file
 )
 
-// ChunkRecords returns how many records of that many bytes should share a chunk, records
-// being the number of all: one if it has 64 KiB or more, as reading one record inflates the
-// whole chunk; else as many as fit 64 KiB, where deflate has seen enough to do its best, and
-// up to 1 MiB where there would be more than 65,536 chunks.
+// ChunkRecords returns how many of a dataset's records should share a chunk. records is how many
+// there are in all, record the bytes of one.
+//
+// Reading one record inflates its whole chunk, so a record of 64 KiB or more has its own. Smaller
+// ones share 64 KiB, which is enough for deflate to do its best. If that would make more than
+// 65,536 chunks, a chunk gets up to 1 MiB.
 func ChunkRecords(records int64, record int) int {
 	n := int64(max(1, smallChunk/record))
 	if records/n >= manyChunks {
