@@ -87,6 +87,8 @@ func Command() *cobra.Command {
 	cmd.SuggestionsMinimumDistance = 2
 	var cache datasetarg.Cache
 	cache.URLFlags(cmd.PersistentFlags())
+	// Runs before inspect and each of its subcommands, which so need to know nothing of URLs: a
+	// dataset of a bucket is fetched, and args then name the local copy.
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := cli.Usage(cache.Settle(args)...); err != nil {
 			return err
@@ -97,6 +99,7 @@ func Command() *cobra.Command {
 		}
 		return err
 	}
+	// Until here the cache must not evict the local copies.
 	cmd.PersistentPostRun = func(*cobra.Command, []string) { cache.Close() }
 	cmd.AddCommand(show.Command(), verify.Command(), layout.Command(), preview.Command(), diff.Command(), stats.Command(),
 		report.Command(), viewCommand(), filterCommand(), joinCommand())

@@ -72,7 +72,8 @@ type filterResult struct {
 	set *expr.Set
 }
 
-// run finds the records and prints or writes what the flags ask for.
+// run finds the records, writes the view if -o asks for one, and prints the numbers or the summary.
+// The view has the condition's text, not the numbers.
 func (f *filterFlags) run(cmd *cobra.Command, args []string) error {
 	r, node, err := find(cmd.Context(), args[0], args[1])
 	if err != nil {
@@ -89,8 +90,9 @@ func (f *filterFlags) run(cmd *cobra.Command, args []string) error {
 	return cli.Print(cmd, r, r.Render)
 }
 
-// find opens a dataset and finds the records for which the condition holds. node is the dataset as
-// a part of a view.
+// find opens a dataset and finds the records for which the condition where holds. The condition is
+// parsed first: a mistake in it should not wait for the dataset. node is the dataset as a part of a
+// view.
 func find(ctx context.Context, path, where string) (r *filterResult, node *views.Node, err error) {
 	where = strings.TrimSpace(where)
 	parsed, err := expr.Parse(where)

@@ -55,7 +55,8 @@ func joinCommand() *cobra.Command {
 	return cmd
 }
 
-// problems returns what is wrong with the arguments and flags, a sentence each.
+// problems returns what is wrong with the arguments and flags, a sentence each. It also sets How,
+// and makes room for the values that setFill parses when RIGHT is open.
 func (f *joinFlags) problems(args []string) (list []string) {
 	if len(args) != 2 || args[0] == "" || args[1] == "" {
 		list = append(list, fmt.Sprintf("needs two arguments, LEFT and RIGHT, not %d", len(args)))
@@ -128,7 +129,8 @@ func (f *joinFlags) run(cmd *cobra.Command, args []string) error {
 	return cli.Print(cmd, r, r.Render)
 }
 
-// match opens both sides and joins them. node is the join as a view.
+// match opens both sides and joins them by their keys, without reading any other field. node is the
+// join as a view.
 func (f *joinFlags) match(ctx context.Context, args []string) (r *joinResult, node *views.Node, err error) {
 	node = &views.Node{Match: &f.Join}
 	var sides [2]*views.Dataset

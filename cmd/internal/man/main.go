@@ -34,6 +34,8 @@ func main() {
 	}
 }
 
+// write makes all files below folder. The same commands give the same bytes on any day, so that a
+// change of the generated files is a change of a command.
 func write(folder string) error {
 	pages, completions := filepath.Join(folder, "man", "man1"), filepath.Join(folder, "completions")
 	if err := errors.Join(os.MkdirAll(pages, 0o777), os.MkdirAll(completions, 0o777)); err != nil {

@@ -70,7 +70,8 @@ func (f *flags) runRechunk(cmd *cobra.Command) error {
 	return cli.Print(cmd, plan, func(w io.Writer) error { return printRechunk(w, plan) })
 }
 
-// printRechunk prints an array a line.
+// printRechunk prints a line for each array: its chunks before and after, how often its bytes were
+// read, and the box of elements that was in memory at a time.
 func printRechunk(w io.Writer, plan *rechunk.Plan) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", shell.Line(plan.Dest))

@@ -16,7 +16,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// printText writes the summary for people.
+// printText writes the summary of a run for people. It is written as one text, so that shell.Lines
+// sees whole lines.
 func printText(out io.Writer, s *prepare.Summary) error {
 	w := new(strings.Builder)
 	printLines(w, s)
@@ -24,6 +25,9 @@ func printText(out io.Writer, s *prepare.Summary) error {
 	return err
 }
 
+// printLines writes the lines of the summary, most of them indented under the name of DEST: an
+// 8-letter column says what a line is about. A part of a run with --world-size ends with the
+// command that merges the parts; every other run ends with the command that shows the dataset.
 func printLines(w io.Writer, s *prepare.Summary) {
 	took := time.Duration(s.Seconds * float64(time.Second))
 	fmt.Fprintf(w, "%s: %s, %s, %s\n", shell.Line(s.Dest), units.Counted(s.Records, "record"), units.Bytes(s.Bytes),
@@ -57,7 +61,8 @@ func printLines(w io.Writer, s *prepare.Summary) {
 	fmt.Fprintf(w, "Look at it with: %s\n", shell.On("inspect", s.Dest))
 }
 
-// printFields writes a line a field, types below each other.
+// printFields writes a line for each field, with the types below each other. The field of source
+// names, which the user did not ask for by name, comes last and in words.
 func printFields(w io.Writer, s *prepare.Summary) {
 	width := 8
 	names := ""
@@ -78,11 +83,14 @@ func printFields(w io.Writer, s *prepare.Summary) {
 	}
 }
 
-// rate words how fast records were made.
+// rate returns how fast n records were made, such as "120 images/s": unit is what the summary calls
+// records.
 func rate(n int64, took time.Duration, unit string) string {
 	return strings.TrimSuffix(units.Rate(n, took), "/s") + " " + unit + "/s"
 }
 
+// printIgnored names files in the source that are no samples. One name is enough to tell stray
+// files from images that were not recognized.
 func printIgnored(w io.Writer, s *prepare.Summary) {
 	switch n := s.Source.Ignored; {
 	case n == 1:
@@ -119,8 +127,11 @@ func printBuild(w io.Writer, s *prepare.Summary) {
 	}
 }
 
+// skippedShown is how many skipped samples are listed; a file beside the dataset lists all.
 const skippedShown = 5
 
+// printSkipped writes how many samples --on-error skip left out, by kind of error, and the first of
+// them.
 func printSkipped(w io.Writer, s *prepare.Summary) {
 	if len(s.Skipped) == 0 {
 		return
@@ -136,6 +147,7 @@ func printSkipped(w io.Writer, s *prepare.Summary) {
 	}
 }
 
+// countKinds returns the kinds of errors with their counts, the most frequent first.
 func countKinds(s *prepare.Summary) string {
 	var parts []string
 	for _, k := range skipKinds(s.SkippedKinds) {
@@ -144,7 +156,8 @@ func countKinds(s *prepare.Summary) string {
 	return strings.Join(parts, ", ")
 }
 
-// printStorage says what became of arrays that were compressed.
+// printStorage writes how well each compressed array was compressed: the third number is the stored
+// size relative to the original.
 func printStorage(w io.Writer, s *prepare.Summary) {
 	for _, name := range slices.Sorted(maps.Keys(s.Storage)) {
 		a := s.Storage[name]
@@ -158,7 +171,8 @@ func printStorage(w io.Writer, s *prepare.Summary) {
 	}
 }
 
-// skipKinds returns the kinds of what was skipped, the most frequent first.
+// skipKinds returns the kinds of errors of skipped samples, the most frequent first and equal ones
+// by name.
 func skipKinds(kinds map[string]int64) []string {
 	return slices.SortedFunc(maps.Keys(kinds), func(x, y string) int {
 		return cmp.Or(cmp.Compare(kinds[y], kinds[x]), cmp.Compare(x, y))
