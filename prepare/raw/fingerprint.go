@@ -79,6 +79,11 @@ func (s *Source) Fingerprint(ctx context.Context) (*Fingerprint, error) {
 
 // fingerprint enters all files by name, size and times, and returns the latest time. A source that may name files
 // anywhere has no fingerprint, as nobody knows which files to look at.
+//
+//	folder of images              a key for each file: its name, size and times
+//	table that names files        a key for each row: of these files, and of its other values
+//	archives and other files      a key for each record: of its file, and of its number in the file
+//	small records                 no keys: the whole source is one digest
 func (s *Source) fingerprint(ctx context.Context) (f *Fingerprint, newest time.Time, err error) {
 	l, h := &s.records, &stamps{Hash: sha256.New()}
 	// Files outside of the source may be anywhere, and a folder of them may change in ways that no stamp covers.

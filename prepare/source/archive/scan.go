@@ -300,6 +300,11 @@ func (s *memberScan) addNPY(data []byte) {
 }
 
 // decide chooses the fields after the pass.
+//
+//	0001.jpg 0001.cls 0002.jpg 0002.cls   samples of two columns
+//	0001.0.jpg 0001.1.jpg 0001.txt        samples with any number of images, and a text
+//	cat/1.jpg dog/2.jpg                   images in class folders
+//	train/cat/1.jpg val/cat/2.jpg         the same with splits
 func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 	a.info.Ignored = s.ignored
 	if s.samples == 0 {

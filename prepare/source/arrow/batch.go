@@ -98,6 +98,17 @@ func newBatch(f *file, nodes []*node, t *table, body span) (*batch, error) {
 
 // array returns the array of a node, from the next entries in the lists of nodes and buffers. How many buffers it
 // has follows from the layout of the node.
+//
+// The buffers of a layout, in the order of the file, and where the values are:
+//
+//	fixed, bits, decimal   validity, values
+//	dictionary indices     validity, values: indices into the dictionary's batches
+//	binaries               validity, offsets, bytes
+//	views                  validity, views, and as many buffers of bytes as variadic says
+//	lists                  validity, offsets; the elements are the child's
+//	fixedList              validity; the elements are the child's (of inline ones, the second buffer)
+//	structs                validity; the values are the children's
+//	others                 as many as width says; none is read
 func (l *bufferWalk) array(n *node) (*array, error) {
 	if l.left--; l.left < 0 {
 		return nil, fmt.Errorf("a batch without column %s: %w", n.name, store.ErrCorrupt)

@@ -341,6 +341,10 @@ func LabelName(name string) bool {
 }
 
 // Result returns the type of the column: the narrowest type that no cell has ruled out.
+//
+// The order of the tests is the order of types from narrow to wide: booleans, int64, uint64, floats, lists of
+// images, lists of numbers, paths of images, classes, text. In a column with the name of a label, true and false
+// are classes.
 func (g *Guess) Result(column string) Type {
 	switch {
 	case !g.seen:

@@ -118,6 +118,13 @@ func (t Type) String() string {
 }
 
 // FieldOf returns the field with this name that a column of this type becomes.
+//
+//	image, base64        files of images
+//	images               any number of images in a record
+//	label                class numbers, int64
+//	text                 UTF-8
+//	DTYPE, DTYPE[2,3]    numbers, arrays
+//	DTYPE[*], DTYPE[*,4] any number of rows
 func (t Type) FieldOf(name string) source.Field {
 	switch t.Kind {
 	case ImagePath, imageBase64:

@@ -224,6 +224,10 @@ func (r *extentReader) readFile(path string, b []byte, offset int64) error {
 
 // extentReader reads the rows in a list of extents in order, and compares each block with its checksum. An extent
 // is a run of rows in one file (a shard).
+//
+// An extent has its own list of checksums, one for each block of BlockRecords rows, and the last block is shorter.
+// A checksum is compared when the last byte of its block has been read, so the bytes of a wrong block may have been
+// returned before; the error then ends the source.
 type extentReader struct {
 	root    *vfs.Root
 	extents []layout.Extent

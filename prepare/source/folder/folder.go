@@ -157,6 +157,12 @@ func Check(path string) error {
 }
 
 // scan lists the tree and fills in info, classes and folders.
+//
+//	photos/cat/1.jpg          classes
+//	photos/train/cat/1.jpg    splits of classes, if all folders have names of splits
+//	photos/train/1.jpg        splits of images without classes
+//	photos/1.jpg              images without classes
+//	photos/1.jpg, photos/cat/2.jpg   an error: 1.jpg would have no class
 func (s *Folder) scan(ctx context.Context) error {
 	name, err := filepath.Abs(s.dir)
 	if err != nil {

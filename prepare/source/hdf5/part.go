@@ -105,8 +105,15 @@ func (p part) expand(path string) (list []part, err error) {
 	return list, nil
 }
 
-// fieldOf returns the field of a part that is no compound. It adjusts p for how the value is read: letters that make a
-// text, classes of an enumeration, bytes of an opaque type.
+// fieldOf returns the field of a part that is no compound. It adjusts p for how the value is read: letters that
+// make a text, classes of an enumeration, bytes of an opaque type.
+//
+//	integers, floats, booleans, complex  numbers; complex ones as two floats
+//	strings, arrays of one letter each   a text
+//	several strings in a record          one text: the JSON array
+//	enumeration of 0 to n-1              class numbers; otherwise the numbers
+//	opaque                               bytes
+//	variable length                      any number of numbers
 func (p *part) fieldOf(name string) (f source.Field, err error) {
 	refuse := func(format string, args ...any) (source.Field, error) {
 		return f, fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), meta.ErrUnsupported)

@@ -26,7 +26,8 @@ type virtual struct {
 	open map[string]*origin
 }
 
-// mapping says which elements of the virtual dataset are which elements of one origin.
+// mapping says which elements of the virtual dataset are which elements of one origin. Both selections have the
+// same number of elements, and element i of one is element i of the other, in C order.
 type mapping struct {
 	meta.VirtualSource
 	from meta.Selection // checked against the origin's shape once the origin is open

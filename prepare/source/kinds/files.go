@@ -61,6 +61,12 @@ func KindOf(kind, records string) string {
 // unitFiles returns the files of a source in which each file is or has units, sorted as units are. A folder or glob
 // without a declaration may turn out to be a single file, which is opened as itself. It returns nil for any other
 // source.
+//
+//	data.npz                      nil: the arrays of the file are fields
+//	data.npz, records *           the file, whose arrays are one record
+//	episodes/ or episodes/*.npz   each file is a unit
+//	arrays/ with x.npy and y.npy  nil: each file is a field; with samples in each file (areSamples), a unit
+//	data.hdf5, data.zarr          nil: their packages look for units inside
 func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records string) ([]string, error) {
 	if _, _, ok := source.SplitGeneration(path); ok || endings[kind] == nil { // which a dataset has
 		return nil, nil

@@ -18,6 +18,8 @@ import (
 
 // partitions is a source of files in folders that name column values, such as kind=a. The columns of the folders
 // follow the columns of the files. All rows of a file have the same values for them.
+//
+//	data/kind=cat/year=2020/0.parquet   its rows have the values cat and 2020 in the columns kind and year
 type partitions struct {
 	source.Source
 	info  source.Info

@@ -39,6 +39,16 @@ type columnOf struct {
 }
 
 // columnsByName has the columns of all formats. A setFormat lists the ones that a format has.
+//
+//	images      the file of the image
+//	image_id    int64, the id of COCO
+//	labels      int64[*], class of each object
+//	boxes       float32[*,4], left, top, right and bottom in pixels
+//	keypoints   float32[*,N,3], x, y and visibility
+//	area        float32[*], in pixels
+//	iscrowd, difficult, truncated   uint8[*], 0 or 1
+//	masks       a bitmap for each object, in one PNG
+//	mask        the class of each pixel, as a PNG
 var columnsByName = map[string]columnOf{
 	imagesColumn: {
 		make: func(_ setFormat, name string) source.Field { return source.ContentField(name, tensor.Image) },

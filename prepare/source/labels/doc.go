@@ -16,4 +16,11 @@
 //     image. https://docs.ultralytics.com/datasets/
 //   - LabelMe: a JSON file for each image. https://github.com/wkentaro/labelme
 //   - Folders of images and masks that are matched by their names: Cityscapes, ADE20K, and others like them.
+//
+// Formats differ in where they count from:
+//
+//	COCO        box: left, top, width, height in pixels; keypoints: numbers of pixels, so half a pixel is added
+//	Pascal VOC  box: first and last pixel, counted from 1
+//	YOLO        box: center, width and height in parts of the image; polygons and keypoints in parts, too
+//	LabelMe     points in pixels, as corner coordinates
 package labels

@@ -16,6 +16,11 @@ import (
 // Masks opens a folder of images and a folder of their masks, or images with masks next to them. A mask has the
 // path and name of its image, with an optional suffix such as _mask. Folders at the top with split names are
 // splits.
+//
+//	images/a.jpg, masks/a.png                                    folders beside each other
+//	images/train/a.jpg, masks/train/a_mask.png                   with splits and a suffix
+//	a.jpg, a_mask.png                                            in one folder
+//	leftImg8bit/train/x/a_leftImg8bit.png, gtFine/train/x/a_gtFine_labelIds.png   Cityscapes
 func Masks(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	s := &maskSet{ctx: ctx, root: root, dir: path, seen: opts.Seen}

@@ -18,6 +18,11 @@ import (
 // VOC opens a folder with Annotations and JPEGImages, or with XML files next to their images, which may be in
 // folders of splits. The images are those in the lists of ImageSets/Main, or if --fields selects no objects, of
 // ImageSets/Segmentation: only some images have masks.
+//
+//	VOC2012/Annotations/2007_000027.xml        objects of an image
+//	VOC2012/JPEGImages/2007_000027.jpg         the image
+//	VOC2012/SegmentationClass/2007_000027.png  class of each pixel, for some images
+//	VOC2012/ImageSets/Main/train.txt           names of images, one in each line
 func VOC(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	s := &vocSet{ctx: ctx, root: root, dir: path, seen: opts.Seen, dirs: make(map[string]map[string]string)}
@@ -157,8 +162,8 @@ func (s *vocSet) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet,
 	return sets, nil
 }
 
-// linesOf returns the first word of each line of a file; nil if the file does not exist. Lists of ImageSets/Main
-// have a number after the name.
+// linesOf returns the first word of each line of a file; nil if the file does not exist. Lists of one class have a
+// number after each name.
 func linesOf(root *vfs.Root, path string) (list []string, err error) {
 	text, err := root.ReadFile(path, nil, source.MaxList)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,6 +15,10 @@ import (
 )
 
 // YOLO opens a YAML file, its folder, or a folder with images and labels. Images are sorted by split, then by path.
+//
+//	coco8/coco8.yaml                    path: ., train: images/train, val: images/val, names: {0: person, ...}
+//	coco8/images/train/000000000009.jpg an image
+//	coco8/labels/train/000000000009.txt its objects, a row each: 45 0.479492 0.688771 0.955609 0.5955
 func YOLO(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	files, err := source.Files(path)

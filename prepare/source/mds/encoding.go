@@ -25,6 +25,16 @@ type encoding struct {
 
 // newEncoding parses the name of an encoding. An encoding that cannot become a field has Refused set, and its bytes
 // are skipped.
+//
+//	bytes                     images if the first values are, text if all are UTF-8, otherwise uint8[*]
+//	str, json                 text
+//	jpeg, png                 files of images
+//	int, str_int              int64
+//	str_float, str_decimal    float64
+//	uint8 ... float64         numbers of that type
+//	pil                       pixels: uint8 of any height, width and number of channels
+//	ndarray                   an array; ndarray:float32 and ndarray:float32:3,4 have a type and a shape for all
+//	pkl                       refused
 func newEncoding(text string) (e encoding) {
 	name, args, _ := strings.Cut(text, ":")
 	e.name = name

@@ -24,6 +24,11 @@ import (
 )
 
 // leafColumn is a leaf of the schema that becomes a field, or several leaves that become one array.
+//
+// Parquet stores lists and nulls as two small numbers with each value. The definition level says how many of the
+// optional and repeated nodes in the path of the leaf are there: the highest one is a value, a lower one a null or
+// an empty list. The repetition level says which repeated node the value continues: 0 begins a row, and in a list
+// of lists 1 begins an inner list.
 type leafColumn struct {
 	name      string // path without the segments that only spell lists
 	selection column.Selection
@@ -247,6 +252,12 @@ func timeUnit(u format.TimeUnit) string {
 }
 
 // single returns the field of a column with one value in each row.
+//
+//	names of classes        class numbers, with these classes
+//	images, paths of images files of images, read by the worker if they are paths
+//	text                    UTF-8
+//	bytes                   any number of uint8, or a fixed number if the type has one
+//	numbers                 numbers, or class numbers if the hub names classes
 func (c *leafColumn) single(name string) (source.Field, error) {
 	switch {
 	case c.words != nil:
@@ -270,6 +281,12 @@ func (c *leafColumn) single(name string) (source.Field, error) {
 }
 
 // several returns the field of a column with a list in each row.
+//
+//	images, paths of images any number of images
+//	text                    one text: the JSON array
+//	lists of one shape      an array of that shape
+//	lists                   rows of numbers, as many as the list has
+//	lists of lists          rows of the length that the inner lists have in the first row
 func (c *leafColumn) several(name string) (source.Field, error) {
 	switch rank := c.leaf.MaxRepetitionLevel; {
 	case (c.image || c.path) && rank == 1:

@@ -8,6 +8,9 @@
 // A stream can be read only once, so there is no second pass to guess types, and no retry. The messages come from a
 // program of the same user, but their lengths are checked all the same: a producer that died in the middle of a
 // message must be an error and not a record.
+//
+// Messages of the producer begin with a letter: B for Begin, F for the fields, R for a sample with values, X for a
+// sample that could not be made, with the reason, and E after the last sample. Answers are lines of JSON.
 package producer
 
 import (

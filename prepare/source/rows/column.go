@@ -234,6 +234,13 @@ func (t *target) numbers(name string, w column.Selection, given column.Type) err
 }
 
 // bytes chooses the field of a column of bytes. A type of --fields comes before what the column looks like.
+//
+//	--fields :uint8[64]         asRaw: the bytes are the numbers
+//	lists of images             asImages
+//	other lists of texts        asItems, as one JSON array
+//	words of a label            asWord
+//	paths, with :image          asBytes, and column.WithFiles reads the files
+//	images, texts, bytes        asBytes
 func (t *target) bytes(name string, w column.Selection, given column.Type) error {
 	c := t.Column
 	raw := w.Type != "" && given.Kind == column.Numbers

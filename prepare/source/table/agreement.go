@@ -82,6 +82,11 @@ func (a *agreement) hold(b scanBlock, r *typedReader) {
 // look examines a block and keeps its values if possible. It returns the number of rows. The block is parsed once
 // if its columns already have types and the block agrees; otherwise it is examined cell by cell, and parsed again
 // for its values if they are wanted.
+//
+//	no types yet                      examine; agree; parse with these types; keep the values if all fit
+//	the block has the agreed types    parse values, which tells the same as examining; agree; keep them
+//	the block changes a type          the same, and then parse again with the new types; keep them if all fit
+//	some row is not plain             examine row by row; keep nothing
 func (a *agreement) look(r *typedReader, s *tableScan, b scanBlock) (rows int64) {
 	types, done := a.begun(), false
 	if types != nil && r.knows(s, b) {

@@ -47,7 +47,8 @@ type tableColumn struct {
 	field  source.Field
 }
 
-// tableFormat parses the rows of a kind of file.
+// tableFormat parses the rows of a kind of file. Its two implementations are csvFormat and jsonlFormat. A format
+// has no state: what a file needs is in its rowReader.
 type tableFormat interface {
 	// open begins a file, and reads its header if the format has one.
 	open(r io.Reader) (rowReader, error)

@@ -16,6 +16,11 @@ import (
 // Rows are records if all arrays of a unit have one length, and units differ in it, or if an axis with a name is
 // unlimited. Units are records if no two arrays have one length, or if a member is a single value and lengths are
 // the same in all units, as the lengths of images are. Groups with names of splits have rows.
+//
+//	demo_0: actions (57,7), obs (57,10); demo_1: (61,7), (61,10)        rows: lengths agree in a unit and differ between
+//	a: image (480,640,3), label (); b: the same                         units: there is a single number
+//	a: points (1200,3), faces (800,3); b: (900,3), (650,3)              units: no two arrays have one length
+//	a: x (10,3), y (10); b: x (10,3), y (10)                            undecided: the user is asked
 func Guess(units []Unit, records *Records, selection []column.Selection) (certain bool, err error) {
 	first, grows := int64(-1), true
 	var all shape

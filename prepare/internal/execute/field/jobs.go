@@ -106,6 +106,15 @@ func (c Options) recipes(fields []source.Field) (fieldTransforms, error) {
 }
 
 // fieldJob returns the job of a field. recipe is the field's transforms, nil if it has none.
+//
+//	array to standardize              arrayField
+//	any number of images              imagesField
+//	file of a mask                    maskField
+//	image file, --keep-encoded        encodedField, or shrinkField with --resize
+//	image file                        imageField
+//	numbers with transforms           arrayField
+//	pixels, with flags about images   imageField without a decoder
+//	anything else                     copyField
 func (c Options) fieldJob(f source.Field, recipe json.RawMessage) (Job, error) {
 	if t, ok := c.Own[f.Name]; ok {
 		recipe, err := withStandardize(recipe, t)
