@@ -315,7 +315,7 @@ func TestIsRaw(t *testing.T) {
 		photos: true, tarOf(t, photos): true, rawtest.Rows(t, 3): true, c.Dest: false, filepath.Join(c.Dest, "images-00000.npy"): false,
 		"s3://lab/photos": false, npy: false, filepath.Join(photos, "none"): false,
 	} {
-		if raw.Is(path) != want {
+		if raw.Is(path) != want || raw.Loads(path) != want {
 			t.Errorf("%s: %v", path, !want)
 		}
 	}

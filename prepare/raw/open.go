@@ -24,7 +24,9 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/kinds"
 	"github.com/penstock/penstock/prepare/source/zarr"
 	"github.com/penstock/penstock/remote"
@@ -94,6 +96,22 @@ func Is(path string) bool {
 	return errors.Is(err, source.ErrVersioned) || errors.As(err, &foreign) || err == nil && !slices.Contains(datasets, kind)
 }
 
+// Loads reports whether the named fields of a local path, or all of its fields, are loaded as raw samples: [Is] holds, or
+// package mmapds cannot map the file of another program.
+func Loads(path string, fields ...string) bool {
+	if Is(path) {
+		return true
+	}
+	ds, err := mmapds.Open(path, mmapds.WithFields(fields...))
+	if err == nil {
+		_ = ds.Close() // nothing was read
+	}
+	return Instead(path, err)
+}
+
+// Instead reports whether Open reads the file that package mmapds refused to open with err.
+func Instead(path string, err error) bool { return errors.Is(err, store.ErrUnsupported) && Reads(path) }
+
 // isRest reports whether the arrays in a folder may be the remains of a dataset, whose file names end in five
 // digits.
 func isRest(path string) bool {
@@ -157,9 +175,12 @@ func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 	if kind == "tar" {
 		at.hold()
 	}
+	if o.Columns == "" && len(o.Fields) > 0 && kinds.HasUnits(kind) { // arrays that are not read may have another length
+		o.Columns, o.Fields = column.Names(o.Fields), nil
+	}
 	src, err := kinds.Open(ctx, at.path, source.Options{
 		NoNames: true, Places: true, Kind: kinds.KindOf(o.From, o.Records), Found: detected, Records: o.Records, Fields: o.Columns,
-		Only: o.Fields, Split: o.Split, Outside: o.Outside, Seen: o.Seen,
+		Split: o.Split, Outside: o.Outside, Seen: o.Seen,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})
 	if err != nil {
@@ -190,7 +211,7 @@ func newSource(ctx context.Context, at *place, src source.Source, o Options) (*S
 		return nil, err
 	}
 	at.early = at.early || at.fsys != nil && info.Kind == "parquet" // which holds what it reads
-	s := &Source{src: src, place: at,
+	s := &Source{src: src, place: at, declared: o.declared(info),
 		records: records{path: at.path, outside: o.Outside, info: info, listing: list}}
 	// nil if the source is not Filed.
 	s.records.filed, _ = src.(source.Filed)
@@ -204,6 +225,15 @@ func newSource(ctx context.Context, at *place, src source.Source, o Options) (*S
 	return s, nil
 }
 
+// declared returns the options that decide which samples and fields the source of an info has.
+func (o Options) declared(info source.Info) Options {
+	d := Options{Records: o.Records, Columns: o.Columns}
+	if slices.ContainsFunc(info.Lists, func(l store.Split) bool { return l.Name == o.Split }) {
+		d.Split = o.Split
+	}
+	return d
+}
+
 // settle decides which records the Source has, and their schema.
 func (s *Source) settle(o Options) (err error) {
 	l := &s.records
@@ -215,9 +245,6 @@ func (s *Source) settle(o Options) (err error) {
 	}
 	if err := l.choose(o.Split, o.Shares); err != nil {
 		return err
-	}
-	if l.info.Chosen && o.Columns == "" {
-		o.Fields = nil // the source has chosen them
 	}
 	if s.schema, err = only(l.job.Schema, o.Fields); err != nil {
 		return err

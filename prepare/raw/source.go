@@ -19,15 +19,16 @@ var ErrClosed = errors.New("raw: closed")
 // Source is a raw source as a loader.Source. Records are read when they are asked for. Any number of goroutines may
 // use it.
 type Source struct {
-	src     source.Source
-	place   *place
-	records records
-	schema  store.Schema // of the selected fields
-	specs   []tensor.Spec
-	id      string
-	leases  leases
-	head    *head     // decodes image files; nil if they stay files
-	idle    sync.Pool // of *decoding
+	src      source.Source
+	place    *place
+	records  records
+	declared Options      // see Declared
+	schema   store.Schema // of the selected fields
+	specs    []tensor.Spec
+	id       string
+	leases   leases
+	head     *head     // decodes image files; nil if they stay files
+	idle     sync.Pool // of *decoding
 
 	prepared atomic.Pointer[prepared] // nil if records are read from the source
 }
@@ -49,6 +50,10 @@ func (s *Source) Path() string { return s.place.text }
 
 // Name returns the path or URL for messages, without secrets.
 func (s *Source) Name() string { return s.place.name() }
+
+// Declared returns the options besides Fields and Head with which Open lists the same samples of the path again: the
+// declarations of records and columns, and the split if it is a list of a file.
+func (s *Source) Declared() Options { return s.declared }
 
 // Mounted returns the path at which this process can read the source until Close. The bucket of a URL is mounted at
 // a path that only this process knows.

@@ -15,10 +15,6 @@ type Options struct {
 	// notation of package unit. "" takes the declaration from the path (SplitRecords), or guesses it.
 	Records string
 
-	// Only lists the fields that are needed of a source with units; nil means all. Fields that are not listed may
-	// have a different length, as they are not read.
-	Only []string
-
 	// Missing is the value of a field where a cell of CSV or JSON lines is empty or a value of Parquet or Arrow is
 	// null: "nan" for floats, or a number, or the name of a class. Texts and lists become empty instead. "" and
 	// "skip" mean no value: the missing value is an ErrMissing of its sample.

@@ -101,7 +101,6 @@ type Info struct {
 	Hints   []string      // sentences for people about what looks unusual
 	Lists   []store.Split // the lists of record names in the file, as ranges of records; ranges of different lists may overlap
 	Records string        // how records are declared in units, in the notation of package unit; "" for other sources
-	Chosen  bool          // Fields are exactly the fields of Options.Only, if Only is set
 	Inputs  string        // digest of the inputs of a producer, in order; "" for other sources
 }
 

@@ -8,6 +8,8 @@ import subprocess
 import time
 import unittest
 
+import numpy as np
+
 import penstock
 from penstock.transforms import (  # fmt: skip
     CenterCrop,
@@ -25,6 +27,11 @@ from penstock.transforms import (  # fmt: skip
 
 from . import data, test_raw
 from .test_writer import files, photo
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
 
 setUpModule = data.name_programs
 
@@ -203,6 +210,27 @@ class TestChoice(Pixels):
         (prepared,) = loader.stats()["prepared"]
         self.assertEqual((prepared["source"], prepared["field"], prepared["stored"]), (photos, "images", "pixels"))
         self.assertRegex(loader.diagnose(), "stores pixels: all pixels take 23.4 KiB, and stay in memory")
+
+    @unittest.skipIf(h5py is None, "there is no h5py")
+    def test_image_files_in_an_array(self):
+        path, rng = self.path("photos.h5"), np.random.default_rng(0)
+        with h5py.File(path, "w") as f:
+            images = f.create_dataset("images", (20,), h5py.vlen_dtype("u1"))
+            for i in range(20):
+                images[i] = np.frombuffer(photo(i, (40 + i, 30)), "u1")
+            f["labels"] = rng.integers(0, 5, 20)
+            f["other"] = rng.random(7)  # of another length, so that only named fields can be loaded
+        fields = {"fields": ["images", "labels"], "split": "a", "splits": {"a": 0.5, "b": 0.5}}
+        want = self.run_of(path, "off", epochs=2, **fields)
+        got, (entry,) = self.run_until(1, path, **fields)
+        self.same(got, want[: len(got)])
+        self.assertEqual((entry["source"], entry["fields"]), (path, "images,labels"))
+        loader = self.loader(path, transforms=FIXED, prepare="auto", cache_dir=self.cache, **fields)
+        self.same([(a.copy(), b.copy()) for _ in range(2) for a, b in loader], want)
+        self.assertEqual(loader.stats()["prepared"][0]["stored"], "pixels")
+        for mode in ("encoded", "pixels"):
+            self.same(self.run_of(path, mode, epochs=2, **fields), want)
+        self.assertEqual(sorted(bool(e.get("transforms")) for e in self.entries()), [False, True])
 
     def test_processes_choose_the_same(self):
         photos = self.photos(40)

@@ -79,7 +79,7 @@ func (c *Cache) Flags(f *pflag.FlagSet) {
 // an effect. A missing path passes, because it may be meant as either; opening it reports the
 // error.
 func (c *Cache) Settle(args []string) (problems []string) {
-	cached := func(arg string) bool { return remote.IsURL(arg) || !c.urls && raw.Is(arg) || isMissing(arg) }
+	cached := func(arg string) bool { return remote.IsURL(arg) || !c.urls && raw.Loads(arg) || isMissing(arg) }
 	if (c.Dir != "" || c.size != "") && len(args) > 0 && !slices.ContainsFunc(args, cached) {
 		problems = append(problems,
 			fmt.Sprintf("--cache-dir and --cache-size are for the URL of a dataset: nothing of %s is fetched", args[0]))
@@ -142,7 +142,7 @@ func (c *Cache) View(ctx context.Context, n *views.Node, o Options) (*views.Data
 		if remote.IsURL(path) {
 			return c.openURL(ctx, path, fields, split, o)
 		}
-		if o.Shares != "" && !raw.Is(path) {
+		if o.Shares != "" && !raw.Loads(path, fields...) {
 			return nil, madeSplits(path)
 		}
 		if raw.Is(path) {
@@ -153,13 +153,13 @@ func (c *Cache) View(ctx context.Context, n *views.Node, o Options) (*views.Data
 			options = append(options, o.Verify)
 		}
 		ds, err := Map(path, options...)
-		if err == nil {
-			return ds, nil
-		}
-		if errors.Is(err, store.ErrUnsupported) && raw.Reads(path) { // a file of another program that cannot be mapped
+		if raw.Instead(path, err) {
 			return c.openRaw(ctx, path, fields, split, o)
 		}
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
+		return ds, nil
 	}})
 }
 

@@ -70,7 +70,7 @@ func (s *samples) keep(ctx context.Context) (views.Part, error) {
 	}
 	o := s.options
 	choice, err := rawcache.Keep(ctx, s.source, rawcache.Options{Dir: s.cache.Dir, Limit: s.cache.Size, Mode: o.Prepare,
-		Tolerant: o.Tolerant, Fields: s.fields, Warn: s.progress.Print, Progress: s.progress, Head: o.Head,
+		Tolerant: o.Tolerant, Warn: s.progress.Print, Progress: s.progress, Head: o.Head,
 		Verify: o.Verify})
 	if err != nil {
 		s.cancel()

@@ -353,7 +353,7 @@ func (s *recordServer) keep(w *opened, ds recordSource) {
 func (s *recordServer) openLocal(ctx context.Context, o *opening) (*opened, error) {
 	if _, records := source.SplitRecords(o.Path); records == "" && !(raw.Is(o.Path) && raw.Reads(o.Path)) {
 		w, err := s.openHere(o)
-		if !errors.Is(err, store.ErrUnsupported) || !raw.Reads(o.Path) {
+		if !raw.Instead(o.Path, err) {
 			return w, err
 		}
 	}

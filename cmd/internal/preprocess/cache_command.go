@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/transforms"
 )
@@ -34,6 +35,7 @@ read as a whole. A stopped run is continued.
 // cacheFlags holds the arguments and flags of preprocess cache.
 type cacheFlags struct {
 	source, dir string
+	fields      string
 	head        string
 	transforms  *transforms.Pipeline // parsed from head; nil if image files are stored as they are
 	size        string
@@ -57,6 +59,7 @@ func cacheCommand() *cobra.Command {
 	fs.StringVar(&c.dir, "cache-dir", "", "`FOLDER` of the cache (default the user's)")
 	fs.StringVar(&c.size, "cache-size", "", "most `BYTES` of the cache, such as 500GiB; least recently used datasets are removed "+
 		"(default the free space)")
+	fs.StringVar(&c.fields, "fields", "", "columns to read, their fields and types: `COLUMN=FIELD:TYPE,...` (default all)")
 	fs.StringVar(&c.head, "head", "", "store pixels, as these `TRANSFORMS` make them of image files, in JSON such as "+
 		"[{\"op\": \"Resize\", \"size\": [256, 256]}] (default the files)")
 	fs.IntVar(&c.workers, "workers", 0, "`N` images read at a time (default one per core)")
@@ -91,8 +94,16 @@ func (c *cacheFlags) check(fs *pflag.FlagSet, args []string) error {
 	if len(args) != 1 || args[0] == "" {
 		return &cli.UsageError{Arguments: fmt.Sprintf("needs one argument, SOURCE, not %d", len(args)), Problems: p}
 	}
-	if _, missing := os.Lstat(args[0]); missing == nil && !raw.Is(args[0]) {
-		p = append(p, fmt.Sprintf("SOURCE %s: it is not raw samples, such as a folder of images", args[0]))
+	selection, err := column.ParseFields(c.fields)
+	if err != nil {
+		p = append(p, err.Error())
+	}
+	var columns []string
+	for _, w := range selection {
+		columns = append(columns, w.Column)
+	}
+	if _, missing := os.Lstat(args[0]); missing == nil && !raw.Loads(args[0], columns...) {
+		p = append(p, fmt.Sprintf("SOURCE %s: it is a dataset, which is loaded as it is, and not raw samples", args[0]))
 	}
 	c.source = args[0]
 	return cli.Usage(p...)
@@ -115,7 +126,7 @@ func (c *cacheFlags) run(cmd *cobra.Command) error {
 // datasets of earlier states removed: until the new one exists, a failed run must leave what there
 // was.
 func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prepare.Summary, error) {
-	src, err := raw.Open(ctx, c.source, raw.Options{Warn: progress.Warn, Head: c.transforms})
+	src, err := raw.Open(ctx, c.source, raw.Options{Columns: c.fields, Warn: progress.Warn, Head: c.transforms})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +142,7 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 	if c.workers > 0 {
 		config.Workers = c.workers
 	}
-	config.Source = src.Mounted()
+	config.Source, config.Records, config.Fields = src.Mounted(), src.Declared().Records, c.fields
 	if !entry.Ready {
 		if _, err := entry.Renew(ctx, src, config.Workers, c.limit, progress.Note); err != nil {
 			return nil, err

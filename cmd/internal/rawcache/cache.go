@@ -18,7 +18,6 @@
 package rawcache
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +26,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -57,8 +57,7 @@ var ends = []string{about, building + ".building.lock", building + ".building", 
 // Entry is the dataset of a source in the cache.
 type Entry struct {
 	Name   string    `json:"name"`
-	Path   string    `json:"path"`   // of the dataset
-	Source string    `json:"source"` // the path or URL of the source
+	Path   string    `json:"path"` // of the dataset
 	Used   time.Time `json:"used"`
 	Bytes  int64     `json:"bytes"`
 	Ready  bool      `json:"ready"` // the dataset is complete
@@ -66,14 +65,24 @@ type Entry struct {
 
 	Corrupt bool `json:"corrupt,omitempty"` // the dataset was complete, and cannot be opened
 
-	// Transforms made the stored pixels; nil if image files are stored as they are.
-	Transforms json.RawMessage `json:"transforms,omitempty"`
-
+	origin
 	print      *raw.Fingerprint // of the source; nil in a list
 	records    int64            // of the source
 	generation int              // the generation of the dataset that has the source's present state
 	first      bool             // the dataset was built from the present state: record i of the source is its record i
 }
+
+// origin is what a dataset was built from. An earlier state of the same source has the same origin.
+type origin struct {
+	Source  string `json:"source"`            // the path or URL
+	Records string `json:"records,omitempty"` // declaration of the records
+	Fields  string `json:"fields,omitempty"`  // selection of the fields, in the notation of preprocess --fields; "" is all
+
+	// Transforms made the stored pixels; nil if image files are stored as they are.
+	Transforms json.RawMessage `json:"transforms,omitempty"`
+}
+
+func (o origin) equals(other origin) bool { return reflect.DeepEqual(o, other) }
 
 // Find returns the entry of a source as it is now, complete or not.
 func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
@@ -96,8 +105,8 @@ func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 	}
 	// Names that begin with a dot are of files beside entries.
 	name := strings.ReplaceAll(strings.TrimLeft(src.Info().Name, "."), about+".", "-") + "-" + print.Digest
-	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path, print: print, records: src.Samples(),
-		Transforms: src.Transforms()}
+	e := &Entry{Name: name, Path: filepath.Join(folder, name), print: print, records: src.Samples(), origin: origin{
+		Source: path, Records: src.Declared().Records, Fields: src.Declared().Columns, Transforms: src.Transforms()}}
 	e.find()
 	return e, nil
 }
@@ -195,10 +204,8 @@ func (e *Entry) Publish(ctx context.Context, src *raw.Source) error {
 // known is the content of NAME.source.json, which says where a dataset came from. The modification
 // time of the file is the dataset's last use.
 type known struct {
-	Source string `json:"source"`
-	Pinned bool   `json:"pinned,omitempty"`
-
-	Transforms json.RawMessage `json:"transforms,omitempty"`
+	origin
+	Pinned bool `json:"pinned,omitempty"`
 }
 
 // readKnown reads the file, and returns zero values if it does not exist or is damaged: then the
@@ -219,11 +226,11 @@ func readKnown(path string) (k known, used time.Time) {
 // which source the dataset belongs to.
 func (e *Entry) note() error {
 	k, _ := readKnown(e.Path)
-	if k.Source != "" && k.Source == e.Source && bytes.Equal(k.Transforms, e.Transforms) {
+	if k.Source != "" && k.equals(e.origin) {
 		now := time.Now()
 		return os.Chtimes(e.Path+about, now, now)
 	}
-	return e.write(known{e.Source, k.Pinned, e.Transforms})
+	return e.write(known{e.origin, k.Pinned})
 }
 
 // write replaces the known file.
@@ -241,10 +248,10 @@ func (e *Entry) write(k known) error {
 }
 
 // Pin protects the dataset from removal, both to make room and after a change of its source.
-func (e *Entry) Pin() error { return e.write(known{e.Source, true, e.Transforms}) }
+func (e *Entry) Pin() error { return e.write(known{e.origin, true}) }
 
 // Unpin undoes Pin.
-func (e *Entry) Unpin() error { return e.write(known{e.Source, false, e.Transforms}) }
+func (e *Entry) Unpin() error { return e.write(known{e.origin, false}) }
 
 // Open opens the generation of the dataset that has the state of the source, with the named fields,
 // or all if fields is empty. Record i of the source is record places[i] of ds; nil places means i.
@@ -308,9 +315,6 @@ func List(dir string) ([]Entry, error) {
 	return listIn(folder)
 }
 
-// alike reports whether two entries belong to the same source and transforms.
-func alike(a, b *Entry) bool { return a.Source == b.Source && bytes.Equal(a.Transforms, b.Transforms) }
-
 // listIn returns the entries of a folder. A name counts also if only files beside a dataset exist,
 // as after a killed run, so that they can be listed and removed.
 func listIn(folder string) ([]Entry, error) {
@@ -341,7 +345,7 @@ func listIn(folder string) ([]Entry, error) {
 func look(folder, name string) Entry {
 	e := Entry{Name: name, Path: filepath.Join(folder, name)}
 	k, at := readKnown(e.Path)
-	e.Source, e.Pinned, e.Used, e.Transforms = k.Source, k.Pinned, at, k.Transforms
+	e.origin, e.Pinned, e.Used = k.origin, k.Pinned, at
 	_, err := store.Open(e.Path, store.OpenOptions{})
 	e.Ready = err == nil
 	_, there := os.Lstat(e.Path)

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/transforms"
 )
@@ -41,11 +42,10 @@ const retryBusy = 2 * time.Second
 
 // Options says how Keep finds and builds datasets.
 type Options struct {
-	Dir    string   // of the cache; "" is the user's cache folder
-	Mode   Mode     // "" is Off
-	Limit  int64    // bytes of the cache; 0 means as many as the disk has
-	Fields []string // of src; nil means all
-	Warn   func(text string)
+	Dir   string // of the cache; "" is the user's cache folder
+	Mode  Mode   // "" is Off
+	Limit int64  // bytes of the cache; 0 means as many as the disk has
+	Warn  func(text string)
 
 	// Head returns the first transforms of a field's pipeline, whose results may be stored in place
 	// of the image files, or an error with the reason why none may. A nil Head means that there are
@@ -83,6 +83,10 @@ type Progress interface {
 func Keep(ctx context.Context, src *raw.Source, o Options) (*Choice, error) {
 	if o.Mode == Off || o.Mode == "" || o.Mode == Auto && src.Info().Records != "" {
 		return nil, nil // arrays are read where they are
+	}
+	if list := src.Declared().Split; list != "" { // which decides the order of the records
+		return nil, fmt.Errorf("source %s: split %q is a list in the file, and is not prepared; prepare=\"off\" reads it as it is",
+			src.Name(), list)
 	}
 	if err := checkOutside(o.Dir, src); err != nil {
 		if o.Mode == Auto && o.Dir == "" { // nobody chose the folder
@@ -189,7 +193,11 @@ func (e *Entry) use(src *raw.Source, o Options) error {
 	if o.Verify != nil {
 		options = append(options, o.Verify)
 	}
-	ds, places, held, err := e.Open(o.Fields, options...)
+	var fields []string
+	for _, f := range src.Schema().Fields {
+		fields = append(fields, f.Name)
+	}
+	ds, places, held, err := e.Open(fields, options...)
 	if err != nil {
 		return err
 	}
@@ -240,7 +248,13 @@ func (e *Entry) run(ctx context.Context, src *raw.Source, o Options) error {
 	if err != nil {
 		return err
 	}
-	args = append(args, "cache", "--progress", "json", "--json", "--cache-dir", o.Dir)
+	args = append(args, "cache", "--progress", "json", "--json")
+	if o.Dir != "" {
+		args = append(args, "--cache-dir", o.Dir)
+	}
+	if e.Fields != "" {
+		args = append(args, "--fields", e.Fields)
+	}
 	if o.Limit > 0 {
 		args = append(args, "--cache-size", strconv.FormatInt(o.Limit, 10))
 	}
@@ -251,7 +265,7 @@ func (e *Entry) run(ctx context.Context, src *raw.Source, o Options) error {
 		}
 		args = append(args, "--head", string(head))
 	}
-	args = append(args, "--", src.Path())
+	args = append(args, "--", source.WithRecords(src.Path(), e.Records))
 	if nice, err := exec.LookPath("nice"); err == nil {
 		args = append([]string{nice, "-n", "19"}, args...)
 	}
@@ -280,7 +294,7 @@ func (e *Entry) run(ctx context.Context, src *raw.Source, o Options) error {
 		case said != "":
 			return refusal(said)
 		}
-		return fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
+		return fmt.Errorf("preprocess cache: %w, and no message", err)
 	}
 	return nil
 }
@@ -324,8 +338,8 @@ func (f *follower) end() {
 	}
 }
 
-// lastLine reads events until the command closes its standard error, and returns the last line that
-// is not an event, without the program's name: the command's error.
+// lastLine reads events until the command closes its standard error, and returns the last line that begins with the
+// program's name, without the name: the command's error. A hint to --help may follow it.
 func (f *follower) lastLine(lines *bufio.Scanner) (last string) {
 	defer f.end()
 	lines.Buffer(nil, 1<<20)
@@ -334,12 +348,13 @@ func (f *follower) lastLine(lines *bufio.Scanner) (last string) {
 		switch text := bytes.TrimSpace(lines.Bytes()); {
 		case len(text) == 0:
 		case text[0] != '{':
-			last = string(text)
+			if _, said, is := strings.Cut(string(text), ": "); is {
+				last = said
+			}
 		case json.Unmarshal(text, &e) == nil:
 			f.show(e)
 		}
 	}
-	_, last, _ = strings.Cut(last, ": ")
 	return last
 }
 

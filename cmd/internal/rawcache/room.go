@@ -82,7 +82,7 @@ func (e *Entry) Replace(say func(text string)) error {
 	}
 	var errs []error
 	for _, o := range list {
-		if !alike(&o, e) || o.Name == e.Name {
+		if !o.equals(e.origin) || o.Name == e.Name {
 			continue
 		}
 		removed, err := o.evict()

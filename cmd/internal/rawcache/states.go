@@ -304,7 +304,7 @@ func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int, limit i
 func earlier(e *Entry, list []Entry) *Entry {
 	var base *Entry
 	for _, o := range list {
-		if o.Ready && alike(&o, e) && len(o.shelf().digests()) > 0 && (base == nil || o.Used.After(base.Used)) {
+		if o.Ready && o.equals(e.origin) && len(o.shelf().digests()) > 0 && (base == nil || o.Used.After(base.Used)) {
 			base = &o
 		}
 	}
@@ -402,7 +402,9 @@ func (h shelf) prune() error {
 
 // fingerprintOf opens a source again, as it is now, and returns its fingerprint.
 func fingerprintOf(ctx context.Context, src *raw.Source) (*raw.Fingerprint, error) {
-	now, err := raw.Open(ctx, src.Path(), raw.Options{Head: src.Head()})
+	o := src.Declared()
+	o.Head = src.Head()
+	now, err := raw.Open(ctx, src.Path(), o)
 	if err != nil {
 		return nil, err
 	}

@@ -153,10 +153,9 @@ func (s *arrays) listCommand() string {
 // Info implements Source.
 func (s *arrays) Info() source.Info { return s.info }
 
-// InUnits sets the declaration of the records in the notation of package unit, and the lists of records. Fields are
-// then exactly the selected ones.
+// InUnits sets the declaration of the records in the notation of package unit, and the lists of records.
 func (s *arrays) InUnits(records string, lists []store.Split) {
-	s.info.Records, s.info.Lists, s.info.Chosen = records, lists, true
+	s.info.Records, s.info.Lists = records, lists
 }
 
 // Note adds a sentence to Info.Hints.

@@ -62,14 +62,19 @@ func quoted(column string) string {
 	return `"` + strings.ReplaceAll(column, `"`, `""`) + `"`
 }
 
-// FieldsCommand returns a command line that begins with prefix and selects columns; "" if a name cannot be printed
-// safely.
-func FieldsCommand(prefix string, columns []string) string {
+// Names returns a selection of columns in the notation of ParseFields.
+func Names(columns []string) string {
 	var list []string
 	for _, c := range columns {
 		list = append(list, quoted(c))
 	}
-	return shell.Command(strings.TrimSpace(prefix+" --fields"), strings.Join(list, ","))
+	return strings.Join(list, ",")
+}
+
+// FieldsCommand returns a command line that begins with prefix and selects columns; "" if a name cannot be printed
+// safely.
+func FieldsCommand(prefix string, columns []string) string {
+	return shell.Command(strings.TrimSpace(prefix+" --fields"), Names(columns))
 }
 
 // longestFlag is the length in bytes of the longest --fields that a message suggests.

@@ -44,7 +44,6 @@ func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Opti
 		return newDataset(root, d, opts, selection)
 	}
 	other := hdf5.New(ctx, root, path, f, file)
-	selection = unit.Chosen(selection, opts.Only)
 	if s, err := openUnits(path, other, opts, selection); s != nil || err != nil {
 		return s, err
 	}

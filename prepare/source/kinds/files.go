@@ -140,7 +140,7 @@ func openUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files
 	if _, cells := units[0].(unit.Named); cells {
 		records.Rows = records.Rows || opts.Records == ""
 	} else if opts.Records == "" {
-		certain, err := unit.Guess(units, records, unit.Chosen(selection, opts.Only))
+		certain, err := unit.Guess(units, records, selection)
 		if err == nil && !certain {
 			err = unit.Ambiguous(units, records)
 		}
@@ -149,7 +149,7 @@ func openUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files
 		}
 		hint = records.Guessed()
 	}
-	columns, err := unit.NewColumns(units, records, unit.Chosen(selection, opts.Only))
+	columns, err := unit.NewColumns(units, records, selection)
 	if err != nil {
 		return nil, err
 	}

@@ -73,9 +73,6 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 		return nil, err
 	}
 	// Fields that nobody needs are not opened, so units may differ in them.
-	if endings[kind] != nil && kind != "hdf5" { // which may be a dataset of penstock
-		selection = unit.Chosen(selection, opts.Only)
-	}
 	if opts.Seen == nil {
 		opts.Seen = func(int64) {}
 	}
@@ -113,6 +110,9 @@ var withMissing = []string{"csv", "jsonl", "parquet", "arrow", "tfrecord", "mds"
 
 // withUnits are the kinds whose records may be units, or rows of units.
 var withUnits = []string{"hdf5", "zarr", "npz", "npy", "safetensors", rawKind}
+
+// HasUnits reports whether a source of a kind has arrays, whose records may be units, or rows of units.
+func HasUnits(kind string) bool { return slices.Contains(withUnits, kind) }
 
 // openRoot is source.OpenRoot. For a missing path, it returns the error that names the path as the user typed it.
 func openRoot(path string, opts source.Options) (*vfs.Root, error) {

@@ -106,17 +106,6 @@ func NewColumns(units []Unit, records *Records, selection []column.Selection) (*
 	return c, nil
 }
 
-// Chosen returns the selection, or if it is empty, a selection of the fields in only.
-func Chosen(selection []column.Selection, only []string) []column.Selection {
-	if len(selection) > 0 {
-		return selection
-	}
-	for _, name := range only {
-		selection = append(selection, column.Selection{Column: name})
-	}
-	return selection
-}
-
 // Close closes the units.
 func (c *Columns) Close() error { return c.pool.Close() }
 

@@ -41,7 +41,6 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	selection = unit.Chosen(selection, opts.Only)
 	records, units, hint, err := unit.Find(f, opts.Records, selection)
 	if units != nil && err == nil {
 		var columns *unit.Columns

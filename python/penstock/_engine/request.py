@@ -21,7 +21,7 @@ from .._base.options import size as in_bytes
 from .._read import generations
 from .._read.field import chosen
 from .._read.filters import to_text
-from .._read.formats import is_dataset
+from .._read.formats import may_be_raw
 from .._read.ragged import Ragged
 from . import frameworks, launcher, subject
 from .batch import BatchDict, BatchTuple
@@ -123,7 +123,7 @@ class Request:
                 raise ValueError(
                     "cache_dir and cache_size belong to the feed that listens: penstock feed URL --socket PATH --cache-dir FOLDER --cache-size BYTES"
                 )
-            if not any("://" in path or not is_dataset(path) or not os.path.lexists(generations.split(path)[0]) for path in of.paths):
+            if not any("://" in path or may_be_raw(path) or not os.path.lexists(generations.split(path)[0]) for path in of.paths):
                 raise ValueError(f"cache_dir and cache_size are for the URL of a dataset: nothing of {of.paths[0]} is fetched; leave them out")
         cache_dir = _cache_dir(of.opened) if given.cache_dir is None and given.socket is None else given.cache_dir
         flags, socket, command = _cache(cache_dir, given.cache_size), given.socket, given.command

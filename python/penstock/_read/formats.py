@@ -95,6 +95,14 @@ def is_dataset(path: str) -> bool:
         return True  # its error is reported by the one who opens it
 
 
+def may_be_raw(path: str) -> bool:
+    """Return whether a local path may lead to raw samples, as HDF5 and Zarr of other programs are: it has no manifest of penstock."""
+    path, _ = generations.split(path)
+    if os.path.isdir(path):
+        return not any(os.path.exists(os.path.join(path, name)) for name in ("manifest.json", ZARR_MANIFEST))
+    return not path.endswith((".npy", ".view.json"))
+
+
 def _is_folder_of_arrays(path: str) -> bool:
     """Return whether files of a folder have arrays each, and there is no dataset."""
     if not os.path.isdir(path) or os.path.exists(_stamped(path)):

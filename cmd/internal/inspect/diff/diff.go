@@ -12,7 +12,6 @@ package diff
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -23,7 +22,6 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/raw"
-	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -70,16 +68,12 @@ func open(ctx context.Context, path string, s dataset.Selection) (subject, error
 		if err == nil {
 			return subject{ds, ds, ds.Manifest()}, nil
 		}
-		if !errors.Is(err, store.ErrUnsupported) {
+		if !raw.Instead(path, err) {
 			return subject{}, err
 		}
 		refused = err
 	}
-	o := raw.Options{Fields: s.Fields, Split: s.Split}
-	if kind, err := source.Detect(path); err == nil && kind == "hdf5" {
-		o.Columns = strings.Join(s.Fields, ",") // other arrays of the file may have another length
-	}
-	src, err := raw.Open(ctx, path, o)
+	src, err := raw.Open(ctx, path, raw.Options{Fields: s.Fields, Split: s.Split})
 	if err != nil {
 		return subject{}, cmp.Or(refused, err)
 	}
