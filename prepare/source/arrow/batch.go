@@ -69,7 +69,7 @@ func newBatch(f *file, nodes []*node, t *table, body span) (*batch, error) {
 		}
 		most *= 1 << 15 // the ratio of zstd for zeros
 	}
-	// nulls take no bytes
+	// A batch of null columns only may have any number of rows in no bytes.
 	empty := !slices.ContainsFunc(nodes, func(n *node) bool { return n.kind != others || n.width != 0 })
 	if b.rows < 0 || b.rows > most && !empty {
 		return nil, fmt.Errorf("%d rows in %d bytes: %w", b.rows, body.size, store.ErrCorrupt)
@@ -137,6 +137,7 @@ func (l *bufferWalk) array(n *node) (*array, error) {
 		l.variadic = l.variadic[1:]
 	}
 	if n.inline {
+		// The child has no entry in the metadata: its length follows from the width of the values.
 		a.children, children = []*array{{node: n.children[0], id: l.count, length: a.length * int64(n.width)}}, nil
 		l.count++
 	}

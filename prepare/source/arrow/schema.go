@@ -199,6 +199,7 @@ func Extensions(text string) map[string]Extension {
 		for _, at := range l.path[1:] {
 			n = n.children[at]
 		}
+		// The element type is below all lists.
 		inner := n
 		for inner.kind == lists || inner.kind == fixedList {
 			inner = inner.children[0]

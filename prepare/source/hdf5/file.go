@@ -70,6 +70,7 @@ func (f *File) Close() error {
 	for _, other := range f.named {
 		err = errors.Join(err, other.Close())
 	}
+	// Files of virtual datasets share pool and root with the file that was opened first.
 	if f.depth == 0 {
 		f.pool.Close()
 		if !f.inner {

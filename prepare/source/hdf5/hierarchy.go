@@ -132,6 +132,7 @@ func (h hierarchy) Check(path string) error {
 	if err == nil && len(d.Dims) != 1 {
 		err = fmt.Errorf("%s is not one axis of values: %w", path, meta.ErrUnsupported)
 	}
+	// The size of this file says nothing about values in others.
 	if err != nil || d.Layout.Kind == meta.Virtual || len(d.External) > 0 {
 		return err
 	}

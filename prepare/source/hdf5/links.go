@@ -17,6 +17,7 @@ func (f *File) unfollowed() (bad, missed array.Rejections) {
 	external := false
 	for l := range f.meta.Walk() {
 		switch err := f.missed(l); {
+		// Files of links to many other files would fill the message.
 		case l.Kind == meta.External && external:
 		case err != nil:
 			missed = append(missed, array.Rejection{Name: l.Path, Err: err})

@@ -82,6 +82,7 @@ func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records s
 	} else if single && (openGrouped[kind] != nil || records == "") {
 		return nil, nil
 	}
+	// Globs sort by bytes, where episode_10 comes before episode_9.
 	slices.SortFunc(files, unit.Compare)
 	if kind == "npy" && records == "" && !areSamples(ctx, root, files) {
 		return nil, nil
@@ -257,6 +258,7 @@ func (u *file) asUnit() (unit.Unit, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The file is opened to look at it, and closed again: a source may have thousands of files.
 	inner := f.Cells()
 	if err := f.Close(); err != nil || inner == nil {
 		return u, err
@@ -267,6 +269,7 @@ func (u *file) asUnit() (unit.Unit, error) {
 			return nil, err
 		}
 		named := f.Cells().(unit.Named)
+		// The names stay in memory after the file is closed.
 		named.RowName(0) // which reads all
 		return named, f.Close()
 	})}, nil

@@ -50,6 +50,7 @@ func openPartitions(ctx context.Context, root *vfs.Root, path, kind string, file
 	p.first = len(p.info.Fields)
 	for _, f := range p.info.Fields {
 		for _, g := range fields {
+			// A column in the files and in a folder's name could have two values in one row.
 			if f.Name == g.Name {
 				glob := filepath.Join(path, "*", "*"+filepath.Ext(files[0]))
 				return nil, errors.Join(fmt.Errorf("source %s: the files have a column %q, too; a glob reads the files without "+

@@ -118,6 +118,7 @@ func (s *maskSet) masks(p source.MaskPair) (map[string]maskFile, error) {
 		}
 		have, twice := found[name]
 		switch {
+		// Cityscapes has several files for an image; the one with trainIds comes first.
 		case !twice || strings.HasPrefix(plain, name+"_gtFine") && suffix < have.suffix:
 			found[name] = maskFile{filepath.Join(p.Masks, rel), suffix}
 		case !strings.HasPrefix(plain, name+"_gtFine"):
@@ -138,6 +139,7 @@ func (s *maskSet) pair(p source.MaskPair, masks map[string]maskFile, splits map[
 		if _, suffix := maskKey(rel); p.Images == p.Masks && suffix >= 0 {
 			return nil // a mask
 		}
+		// The names of Cityscapes' masks have another suffix in its place.
 		name = strings.TrimSuffix(name, "_leftImg8bit")
 		inside, err := filepath.Rel(s.dir, file)
 		if err != nil {

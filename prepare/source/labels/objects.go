@@ -90,6 +90,7 @@ func newSamples(root *vfs.Root, f setFormat, set imageSource, opts source.Option
 		Splits: f.Splits, Hints: f.Hints}
 	for _, c := range s.columns {
 		s.info.Fields = append(s.info.Fields, c.field)
+		// A mask file has the classes of pixels, so a mask needs no objects then.
 		s.reads = s.reads || !c.alone && !(f.MaskFiles && c.field.Origin == maskColumn)
 	}
 	return s, nil
@@ -167,6 +168,7 @@ type data struct {
 
 // Read implements source.Data.
 func (d data) Read(v *source.Values) error {
+	// The image is parsed once for all of its fields.
 	r, ok := v.Scratch.(*reading)
 	if !ok {
 		r = new(reading)

@@ -35,6 +35,7 @@ func (r *reading) open(s *samples, img annotatedImage) (err error) {
 	if err != nil {
 		return err
 	}
+	// Width and height as the image will have them, turned or not.
 	if r.w, r.h = c.Opened(s.orient); !s.reads {
 		return nil
 	}
@@ -42,6 +43,7 @@ func (r *reading) open(s *samples, img annotatedImage) (err error) {
 	if err != nil {
 		return err
 	}
+	// Boxes of another version of the image would be in the wrong places.
 	if a.Width != 0 && (a.Width != r.w || a.Height != r.h) {
 		return source.ValueError("the image is %dx%d pixels, and %dx%d by its annotations%s", r.w, r.h, a.Width, a.Height,
 			turnedSize(c.Orientation, r.w == a.Height && r.h == a.Width))

@@ -93,6 +93,7 @@ func parquetDType(t parquet.Type) tensor.DType {
 	if d, ok := parquetInts[logical]; ok {
 		return d
 	}
+	// TIME and TIMESTAMP have units, which timeNote tells; the numbers stay as they are.
 	since := logical == "DATE" || strings.HasPrefix(logical, "TIME") // times are the numbers that are stored
 	if logical != "" && !since {
 		return tensor.Invalid
@@ -199,6 +200,7 @@ func (c *leafColumn) decide() error {
 		return c.field.Spec.Validate()
 	}
 	typ := w.Type
+	// A mask that is text is the path of its file.
 	if w.Content.Name == tensor.Mask && c.text {
 		typ = "image"
 	}
@@ -285,7 +287,7 @@ func (c *leafColumn) single(name string) (source.Field, error) {
 //	images, paths of images any number of images
 //	text                    one text: the JSON array
 //	lists of one shape      an array of that shape
-//	lists                   rows of numbers, as many as the list has
+//	lists                   any number of numbers
 //	lists of lists          rows of the length that the inner lists have in the first row
 func (c *leafColumn) several(name string) (source.Field, error) {
 	switch rank := c.leaf.MaxRepetitionLevel; {
@@ -361,6 +363,7 @@ func (c *leafColumn) value(row [][]parquet.Value) ([]byte, error) {
 	case c.leaf.MaxRepetitionLevel > 0:
 		return c.list(values)
 	}
+	// A column without lists has exactly one value for each row, even if it is null.
 	if len(values) != 1 {
 		return nil, errors.New("a row without exactly one value")
 	}
@@ -565,6 +568,7 @@ func (c *leafColumn) elements(values []parquet.Value) (b []byte, err error) {
 			if c.leaf.Node.Optional() && v.DefinitionLevel() == c.leaf.MaxDefinitionLevel-1 {
 				return nil, source.ValueError("a null in a list")
 			}
+			// A null list, or an empty one, is a single null value.
 			if len(values) == 1 {
 				return nil, nil
 			}

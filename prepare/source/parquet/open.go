@@ -88,6 +88,7 @@ func (s *reader) open(ctx context.Context, names []string, opts source.Options, 
 		if s.info.Fields = append(s.info.Fields, c.field); c.path {
 			s.paths = append(s.paths, column.PathField{At: i, Several: c.field.Content == tensor.Images})
 		}
+		// Distinct wants a selection for each field, also if the user named none.
 		if len(selection) <= i {
 			selection = append(selection, column.Selection{Column: c.name})
 		}

@@ -75,6 +75,7 @@ func (s *reader) From(n int64) iter.Seq2[source.Sample, error] {
 				yield(source.Sample{}, fmt.Errorf("source %s: row %d: %w", s.path, i, err))
 				return
 			}
+			// A row has no number of its own in the library, so files are counted through.
 			sample := s.place(i)
 			sample.Data = column.WithFiles(s.data(row), s.paths, s.root, sample.File)
 			if !yield(sample, nil) {
@@ -107,6 +108,7 @@ func (s *reader) place(i int64) (row source.Sample) {
 func (s *reader) data(row [][]parquet.Value) source.Data {
 	values := make(source.Tuple, len(s.columns))
 	for i, c := range s.columns {
+		// Values of a corrupt page can make the library panic even after the page was read.
 		err := guardParquet(func() (err error) { values[i], err = c.value(row); return err })
 		if err != nil && c.parts == nil {
 			err = fmt.Errorf("column %s: %w", c.name, err)

@@ -131,6 +131,7 @@ func newListLengths(rank, most int) *listLengths {
 
 // add adds the levels of a page.
 func (l *listLengths) add(repetition, definition []byte, values int64) {
+	// Without levels, lengths are unknown, and the column is taken for ragged.
 	if int64(len(repetition)) != values || int64(len(definition)) != values {
 		l.differ = true // levels that are not there say nothing
 	}
@@ -172,6 +173,7 @@ func (l *listLengths) shape() []int {
 	if !l.begun || l.differ {
 		return nil
 	}
+	// The last list has no successor whose level would end it.
 	if l.close(0); l.differ {
 		return nil
 	}

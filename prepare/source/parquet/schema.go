@@ -71,6 +71,7 @@ func joinImages(list []*leafColumn) []*leafColumn {
 		name, ok := strings.CutSuffix(c.name, ".bytes")
 		at := slices.IndexFunc(list, func(p *leafColumn) bool { return p.name == name+".path" })
 		if ok && at >= 0 {
+			// The path of the struct is only a name, and is dropped with its column.
 			c.name, c.image = name, true
 			list = slices.Delete(list, at, at+1)
 			return joinImages(list)
@@ -128,6 +129,7 @@ func concat(columns []*leafColumn, names []string, w column.Selection) (*leafCol
 		}
 		all.DType, all.parts = c.DType, append(all.parts, &c)
 	}
+	// Classes of the hub are about one column, and mean nothing in an array.
 	for _, c := range all.parts { // each is read like a single column
 		c.classes, c.field = nil, source.NumberField(c.name, c.DType)
 	}

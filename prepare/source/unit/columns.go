@@ -196,6 +196,7 @@ func splitsOf(units []Unit) source.FileSplits {
 
 // place returns the unit of a record, and the number of the record in that unit.
 func (c *Columns) place(record int64) (k int, in int64) {
+	// Units without records are skipped by the search, as their start equals the next one's.
 	k = sort.Search(len(c.units), func(k int) bool { return c.starts[k+1] > record })
 	return k, record - c.starts[k]
 }

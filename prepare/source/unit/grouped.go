@@ -35,6 +35,7 @@ func Find(f Grouped, declared string, selection []column.Selection) (
 		units, err = f.Units(records)
 	case cells != nil:
 		records, units = &Records{Rows: true}, []Unit{cells}
+	// A selection of paths from the root is about arrays of the whole file, and not of units.
 	case !f.Names(selection):
 		if records, units, err = f.Guess(selection); records != nil {
 			hint = records.Guessed()

@@ -59,6 +59,7 @@ func Parse(text string) (*Records, error) {
 			"of each group, or 'data/*%s' for a record of each row of them", text, why, rows)
 	}
 	r, inner := new(Records), text
+	// "" stands for the plain [:].
 	for _, align := range append([]Align{""}, aligns...) {
 		if before, found := strings.CutSuffix(text, "[:"+string(align)+"]"); found {
 			r.Rows, r.Align, inner = true, align, before
@@ -67,6 +68,7 @@ func Parse(text string) (*Records, error) {
 	if inner == "" {
 		return fail("it names no unit")
 	}
+	// The last colon: a name may contain others.
 	if i := strings.LastIndexByte(inner, ':'); i > 0 && isType(inner[i+1:]) {
 		var err error
 		if r.Type, err = array.ParseRaw(inner[i+1:]); err != nil {
