@@ -27,11 +27,9 @@ type grid struct {
 // full length on the others, so that both forms are copied by the same code.
 func newGrid(f *windowed) grid {
 	g := grid{size: f.in.DType.Size()}
-	if s := f.part.can.Grid; s != nil {
-		g.shape = s.ChunkShape(f.in.Name)
-		g.chunks = g.shape != nil
-	}
-	if !g.chunks {
+	if g.chunks = f.chunked(); g.chunks {
+		g.shape = f.part.can.Grid.ChunkShape(f.in.Name)
+	} else {
 		for _, c := range f.cuts {
 			g.shape = append(g.shape, c.n)
 		}
@@ -42,6 +40,11 @@ func newGrid(f *windowed) grid {
 		g.size *= g.shape[a]
 	}
 	return g
+}
+
+// chunked reports whether the Source reads the field in chunks.
+func (f *windowed) chunked() bool {
+	return f.part.can.Grid != nil && f.part.can.Grid.ChunkShape(f.in.Name) != nil
 }
 
 // read fills dst with a chunk.
@@ -71,6 +74,7 @@ type blockWindow struct {
 	record int
 	dst    []byte
 	parts  [][]part // by axis
+	whole  int      // the axes from here on are whole in the window and in each chunk, and their bytes are copied at once
 }
 
 // part is the elements along one axis that a window and a chunk share: element ks[i] of the window
@@ -94,9 +98,16 @@ func newBlockRead(cache *chunkCache, f *windowed) *blockRead {
 // add adds a window whose elements are listed by spans. Elements beyond the edge are filled in
 // advance, since no chunk will provide them.
 func (r *blockRead) add(spans []span, record int, dst []byte) {
-	w := blockWindow{record: record, dst: dst}
+	w := blockWindow{record: record, dst: dst, whole: len(spans)}
+	for a := len(spans) - 1; a >= 0 && spans[a].isAll(r.f.cuts[a].n) && r.grid.shape[a] == r.f.cuts[a].n; a-- {
+		w.whole = a
+	}
 	padded := false
 	for a := range spans {
+		if a >= w.whole && a > 0 {
+			w.parts = append(w.parts, []part{{run: true}})
+			continue
+		}
 		parts, beyond := divideSpan(&spans[a], r.grid.shape[a])
 		w.parts, padded = append(w.parts, parts), padded || beyond
 	}
@@ -222,7 +233,7 @@ func (r *blockRead) chunk(ctx context.Context, number int) error {
 func (r *blockRead) copy(p *wantedPart, w *blockWindow, to, from, a int, dst, src []byte) {
 	t := &w.parts[a][p.parts[a]]
 	to, from = to/r.f.cuts[a].size, from/r.grid.shape[a]
-	last := a == len(w.parts)-1
+	last := a == len(w.parts)-1 || a+1 >= w.whole
 	if last && t.run {
 		copy(dst[t.ks[0]*to:(t.ks[0]+len(t.ks))*to], src[t.is[0]*from:])
 		return

@@ -17,6 +17,9 @@ func (s *span) at(k int) int {
 	return s.first + k*s.step
 }
 
+// isAll reports whether the elements are all n elements of an axis, in order.
+func (s *span) isAll(n int) bool { return len(s.list) == 0 && s.first == 0 && s.step == 1 && s.n == n }
+
 // limits returns the range that contains the elements. It is empty if all of them are fill.
 func (s *span) limits() (lo, hi int) {
 	if len(s.list) == 0 {

@@ -81,8 +81,9 @@ func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []
 		s.shown = shown{}
 		w.scratch.Put(s)
 	}()
-	size := f.out.RecordBytes()
+	size, together := f.out.RecordBytes(), f.rows && !f.chunked()
 	var rest *blockRead
+	var reads rowReads
 	for k, i := range indices {
 		if uint(i) >= uint(w.origins.n) {
 			return fmt.Errorf("combine: window: record %d of %d does not exist", i, w.origins.n)
@@ -100,10 +101,24 @@ func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []
 		if done {
 			continue
 		}
-		if rest == nil {
-			rest = newBlockRead(&w.cache, f)
+		if first, n, plain := w.rowsOf(f, &s.place); plain && together {
+			reads.add(k, first, n)
+			continue
 		}
-		rest.add(s.spans[:len(f.cuts)], i, to)
+		rest = w.addTo(rest, f, s, i, to)
+	}
+	if !reads.overlap() {
+		if err := reads.read(ctx, f, indices, dst); err != nil {
+			return err
+		}
+	} else {
+		for _, k := range reads.windows {
+			w.origins.of(indices[k], &s.place)
+			for a := range f.cuts {
+				w.span(f, a, s)
+			}
+			rest = w.addTo(rest, f, s, indices[k], dst[k*size:(k+1)*size])
+		}
 	}
 	if rest == nil {
 		return nil
@@ -113,6 +128,15 @@ func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []
 		k.touch(&w.cache, f, indices)
 	}
 	return rest.run(ctx)
+}
+
+// addTo adds the window of the scratch memory's spans to the windows that are copied out of chunks.
+func (w *cutter) addTo(r *blockRead, f *windowed, s *windowScratch, record int, dst []byte) *blockRead {
+	if r == nil {
+		r = newBlockRead(&w.cache, f)
+	}
+	r.add(s.spans[:len(f.cuts)], record, dst)
+	return r
 }
 
 // show takes a view for the first of some windows that are consecutive. If it cannot, each window

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -522,6 +523,43 @@ func TestWindowImages(t *testing.T) {
 		_, err := combine.NewWindows(t.Context(), w, src)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", w, err, want)
+		}
+	}
+}
+
+// TestWindowErrors checks that the error of a record names a window that has it, also where windows are read together.
+func TestWindowErrors(t *testing.T) {
+	bad := errors.New("bad")
+	s := combine.Func{Records: 40, Fields: []tensor.Spec{{Name: "x", DType: tensor.Int32}}}
+	s.Make = func(_ context.Context, i int, _ string, to tensor.View) error {
+		if i == 17 {
+			return bad
+		}
+		binary.LittleEndian.PutUint32(to.Bytes(), uint32(i))
+		return nil
+	}
+	ws, err := combine.NewWindows(t.Context(), combine.Window{Sizes: map[string]int{"0": 4}}, s)
+	require.NoError(t, err)
+	for _, c := range []struct {
+		windows []int
+		want    int
+	}{{[]int{0, 30, 16, 5}, 16}, {[]int{20, 17}, 17}, {[]int{14, 13}, 14}, {consecutive(3, 20), 14}, {[]int{0, 36, 22}, -1}} {
+		dst := make([]byte, 16*len(c.windows))
+		err := ws.Gather(t.Context(), "x", c.windows, dst)
+		var named loader.RecordError
+		if c.want < 0 {
+			require.NoError(t, err)
+			for k, i := range c.windows {
+				for j := range 4 {
+					if got := binary.LittleEndian.Uint32(dst[16*k+4*j:]); got != uint32(i+j) {
+						t.Errorf("record %d of window %d is %d", j, i, got)
+					}
+				}
+			}
+			continue
+		}
+		if !errors.Is(err, bad) || !errors.As(err, &named) || named.Record() != c.want {
+			t.Errorf("windows %v: %v, want an error of window %d", c.windows, err, c.want)
 		}
 	}
 }
