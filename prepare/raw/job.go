@@ -47,7 +47,7 @@ func newJob(l listing, info source.Info, names naming, transforms json.RawMessag
 		if err == nil {
 			return j, j.Schema.Validate()
 		}
-		// The error of the first sample is reported: it is the one that a user looks at.
+		// The error of the first sample is reported, as users look at the first sample.
 		if first == nil {
 			first = fmt.Errorf("%s: %w", shell.Line(sample.Name), err)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// OpenStream opens a file and decompresses it if its first bytes are those of gzip, zlib, zstd or bzip2; names are
-// not considered, as people rename files. After the end of ctx, Read returns the cause of ctx.
+// OpenStream opens a file and decompresses it if it begins with the magic number of gzip, zlib, zstd or bzip2.
+// Names are not considered, as people rename files. After the end of ctx, Read returns the cause of ctx.
 func OpenStream(ctx context.Context, root *vfs.Root, path string) (*Stream, error) {
 	f, err := OpenUntil(ctx, root, path)
 	if err != nil {

@@ -155,8 +155,8 @@ func (c memberColumn) value(data []byte) (found column.Cell, err error) {
 	return found, err
 }
 
-// putNPY sets a field to the elements of a .npy member. The type and shape must be those of the field, which the
-// first pass decided from all members.
+// putNPY sets a field to the elements of a .npy member. The type and shape must be the field's, which the first
+// pass decided from all members.
 func (c memberColumn) putNPY(v *source.Values, field int, data []byte) error {
 	h, err := array.ReadNPY(bytes.NewReader(data))
 	if err != nil {

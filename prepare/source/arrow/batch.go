@@ -124,7 +124,7 @@ func (l *bufferWalk) array(n *node) (*array, error) {
 		children = nil
 	case n.kind == binaries:
 		buffers = 3
-	// These have only a validity bitmap; their values are those of the children.
+	// These have only a validity bitmap; the values are in the children.
 	case n.kind == structs, n.kind == fixedList && !n.inline:
 		buffers = 1
 	case n.kind == others:

@@ -28,8 +28,8 @@ import (
 )
 
 // Folder is a folder of images: a folder for each class, with images in it or below it, or images alone. Order and
-// classes are those of torchvision.datasets.ImageFolder: classes are the sorted names of the subfolders, and
-// samples are sorted by class, then by the path of their folder, then by name.
+// classes are as in torchvision.datasets.ImageFolder: classes are the sorted names of the subfolders, and samples
+// are sorted by class, then by the path of their folder, then by name.
 //
 // If all subfolders have names of splits (train, val, test), each of them is such a folder of images. Their classes
 // together are the classes of the source.

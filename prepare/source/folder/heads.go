@@ -73,7 +73,7 @@ func unnamed(ctx context.Context, root *vfs.Root, dir string) (next, others []st
 
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
 
-// look reads the first bytes of files, keeps those of images and arrays, and returns the number of images.
+// look reads the first bytes of files, keeps the bytes of images and arrays, and returns the number of images.
 func (h heads) look(ctx context.Context, root *vfs.Root, paths []string, isImage func([]byte) bool) (images int) {
 	list := make([][]byte, len(paths))
 	source.Overlap(ctx, len(paths), func(i int) { list[i] = source.ReadHead(root, paths[i], headBytes) })

@@ -214,7 +214,7 @@ func (v *virtual) closeOrigins() {
 	clear(v.open)
 }
 
-// Close lets go of the sources.
+// Close closes the origins.
 func (v *virtual) Close() error {
 	v.closeOrigins()
 	return nil

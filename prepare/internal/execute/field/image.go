@@ -91,7 +91,7 @@ func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
 
 // Do decodes and transforms an image. It takes the memory of the pixels from a budget that all workers share: a few
 // images of 100 megapixels at once would exhaust the memory. Faults of the file are a SampleError. An output of
-// another size than the first one's ends the run, as an array has one size, and the fault is the options'.
+// another size than the first output ends the run, as an array has one size, and the fault is in the options.
 func (w *imageWorker) Do(name string, dst, value []byte) (out []byte, err error) {
 	v := w.opener.parse(value)
 	if err := w.checkClasses(v); err != nil {
