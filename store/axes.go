@@ -4,8 +4,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/penstock/penstock/tensor"
 )
 
 // recordAxes tells the records of a file that another program wrote from the coordinates of its axes. lengths are the
@@ -35,13 +33,4 @@ func (r recordAxes) isOther(dims []string, name string, records int64) bool {
 
 func isCoordinate(dims []string, name string) bool {
 	return len(dims) == 1 && dims[0] == path.Base(name)
-}
-
-// namedAxes returns the names of the axes of a field whose records have a shape; nil if no axis has a name. The numbers
-// of complex values are one more axis, the last one, which has no name.
-func namedAxes(dims []string, shape tensor.Shape) []string {
-	if len(dims) == 0 || len(dims) > len(shape)+1 || strings.Join(dims, "") == "" {
-		return nil
-	}
-	return append(slices.Clone(dims), make([]string, len(shape)+1-len(dims))...)
 }

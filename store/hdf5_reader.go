@@ -299,7 +299,7 @@ func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error
 		return fmt.Errorf("its rows are image files, filled up with zeros, which are read and not mapped: %w", ErrUnsupported)
 	}
 	field := NewField(name, spec.DType, spec.Shape...)
-	field.Dims = namedAxes(data.Dimensions(), field.Shape)
+	field.Dims, field.Meaning = layout.NamedAxes(data.Dimensions(), field.Shape), data.Meaning()
 	c := layout.Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec, Packed: packed,
 		Unaligned: packed && data.Mappable() == nil}
 	c.Add(layout.Extent{Path: d.Path, Offset: max(0, data.Layout.Offset), Count: data.Records()})

@@ -130,7 +130,7 @@ func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 
 func (d *Dataset) addArray(name string, spec tensor.Spec, a *zarr.Array, opts OpenOptions) error {
 	field := NewField(name, spec.DType, spec.Shape...)
-	field.Dims = namedAxes(a.Dimensions, field.Shape)
+	field.Dims, field.Meaning = layout.NamedAxes(a.Dimensions, field.Shape), a.Meaning()
 	if err := field.Spec.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", err, ErrUnsupported)
 	}

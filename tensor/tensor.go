@@ -68,6 +68,10 @@ type Spec struct {
 	// An axis without a name is "".
 	Dims []string `json:"dims,omitempty"`
 
+	// Meaning is what the file of another program says of its numbers: their units, calendar, scale and offset, as in
+	// errors. "" means that nothing is known. Numbers of different meaning are not joined. It is not stored.
+	Meaning string `json:"-"`
+
 	// Features are the names of the columns of a sparse row, or of the values of a record of one axis: of Width or of that
 	// axis. It is nil where they are not known.
 	Features []string `json:"features,omitempty"`

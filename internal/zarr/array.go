@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -30,6 +31,22 @@ type Array struct {
 
 // Attributes are the values that users have attached to a node.
 type Attributes map[string]json.RawMessage
+
+// Meaning returns in words what the attributes of the array say of its numbers, as [tensor.Spec] has it.
+func (a *Array) Meaning() string {
+	return meta.Meaning(func(name string) string {
+		var text string
+		var x float64
+		switch raw := a.Attributes[name]; {
+		case json.Unmarshal(raw, &text) == nil:
+			return fmt.Sprintf("%q", text)
+		case json.Unmarshal(raw, &x) == nil:
+			return fmt.Sprint(x)
+		default:
+			return string(raw)
+		}
+	})
+}
 
 // Spec returns the type and shape of a record, which is a step along the first axis. A complex number is two numbers on
 // an additional last axis.

@@ -102,6 +102,15 @@ type Info struct {
 	Lists   []store.Split // the lists of record names in the file, as ranges of records; ranges of different lists may overlap
 	Records string        // how records are declared in units, in the notation of package unit; "" for other sources
 	Inputs  string        // digest of the inputs of a producer, in order; "" for other sources
+
+	// Coordinates has the arrays that are coordinates of axes of the fields, by the name of the axis.
+	Coordinates map[string]Coordinates
+}
+
+// Coordinates is an array that is the coordinates of an axis.
+type Coordinates struct {
+	Path string // of the file that has it, whose axis is the axis of all files; "" if it is a field of the whole source
+	Name string
 }
 
 // Field describes a value that every sample has: its type, and what its bytes mean. The type and shape of an

@@ -102,10 +102,16 @@ type opened struct {
 
 	// Columns has the places of columns that the client can map: their rows are in local files, one
 	// after the other.
-	Columns     map[string][]rowsAt `json:"columns,omitempty"`
-	Coordinates map[string]string   `json:"coordinates,omitempty"` // arrays with coordinates, by the axis
+	Columns     map[string][]rowsAt    `json:"columns,omitempty"`
+	Coordinates map[string]coordinates `json:"coordinates,omitempty"` // arrays with coordinates, by the axis
 
 	Windows *combine.Placement `json:"windows,omitempty"` // of a view that has windows
+}
+
+// coordinates is the array with the coordinates of an axis.
+type coordinates struct {
+	Path string `json:"path,omitempty"` // of the file that has it; "" is the dataset itself
+	Name string `json:"name"`
 }
 
 // rowsAt is where consecutive rows of a column are.
@@ -362,7 +368,10 @@ func (s *recordServer) openLocal(ctx context.Context, o *opening) (*opened, erro
 		return nil, err
 	}
 	if of, ok := s.open[w.Dataset].(viewRecords).Parts()[0].(*raw.Source); ok && o.Split == "" {
-		w.Format = of.Info().Kind
+		w.Format, w.Coordinates = of.Info().Kind, make(map[string]coordinates)
+		for axis, c := range of.Info().Coordinates {
+			w.Coordinates[axis] = coordinates(c)
+		}
 		w.Splits, err = splitsOf(of)
 	}
 	return w, err
@@ -394,7 +403,10 @@ func (s *recordServer) openHere(o *opening) (*opened, error) {
 		return nil, err
 	}
 	w := &opened{Format: files.Format, Records: int(files.Records), Fields: files.Schema.Fields,
-		Columns: make(map[string][]rowsAt), Coordinates: layout.Of(files).Coordinates, Digest: layout.Of(files).Digest}
+		Columns: make(map[string][]rowsAt), Coordinates: make(map[string]coordinates), Digest: layout.Of(files).Digest}
+	for axis, name := range layout.Of(files).Coordinates {
+		w.Coordinates[axis] = coordinates{Name: name}
+	}
 	if files.Manifest != nil {
 		if w.Manifest, err = files.Manifest.Encode(); err != nil {
 			return nil, err

@@ -153,9 +153,10 @@ func (s *arrays) listCommand() string {
 // Info implements Source.
 func (s *arrays) Info() source.Info { return s.info }
 
-// InUnits sets the declaration of the records in the notation of package unit, and the lists of records.
-func (s *arrays) InUnits(records string, lists []store.Split) {
-	s.info.Records, s.info.Lists = records, lists
+// InUnits sets the declaration of the records in the notation of package unit, the lists of records, and the
+// coordinates of axes.
+func (s *arrays) InUnits(records string, lists []store.Split, coordinates map[string]source.Coordinates) {
+	s.info.Records, s.info.Lists, s.info.Coordinates = records, lists, coordinates
 }
 
 // Note adds a sentence to Info.Hints.

@@ -92,10 +92,10 @@ func OfUnits(kind, path string, columns *unit.Columns, records *unit.Records, hi
 		return nil, err
 	}
 	if of, ok := s.(interface {
-		InUnits(records string, lists []store.Split)
+		InUnits(records string, lists []store.Split, coordinates map[string]source.Coordinates)
 		Note(hint string)
 	}); ok {
-		of.InUnits(records.String(), lists)
+		of.InUnits(records.String(), lists, columns.Coordinates)
 		for _, text := range append(columns.Hints, hint) {
 			if text != "" {
 				of.Note(text)

@@ -55,7 +55,11 @@ func parts(d *meta.Dataset) (list []part, err error) {
 	}
 	list, err = p.expand(d.Path)
 	for i := range list {
-		if f := &list[i].field; len(f.Shape) == 1 && strings.HasPrefix(list[i].name, "/values_block_") {
+		f := &list[i].field
+		if f.Meaning = d.Meaning(); !f.Ragged {
+			f.Dims = layout.NamedAxes(d.Dimensions(), f.Shape)
+		}
+		if len(f.Shape) == 1 && strings.HasPrefix(list[i].name, "/values_block_") {
 			f.Features = columnsOfBlock(d, list[i].name[1:], f.Shape[0])
 		}
 	}

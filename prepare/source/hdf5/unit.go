@@ -138,7 +138,7 @@ func (u *unitOf) Members() (list []unit.Member, err error) {
 			continue
 		}
 		for _, p := range all {
-			m := unit.Member{Name: name + p.name, Field: p.field, Rows: rows, Meaning: meaning(d)}
+			m := unit.Member{Name: name + p.name, Field: p.field, Rows: rows}
 			if names := d.Dimensions(); len(names) > 0 && rows >= 0 {
 				m.Axis, m.Grows = names[0], len(d.MaxDims) > 0 && d.MaxDims[0] < 0
 			}
@@ -146,23 +146,6 @@ func (u *unitOf) Members() (list []unit.Member, err error) {
 		}
 	}
 	return list, nil
-}
-
-// meaning returns the attributes by which netCDF says what stored numbers stand for, such as a scale.
-func meaning(d *meta.Dataset) string {
-	var words []string
-	for _, name := range unit.Meanings {
-		a, ok := d.Attrs.Get(name)
-		if !ok {
-			continue
-		}
-		if text, ok := a.Value.Text(); ok {
-			words = append(words, fmt.Sprintf("%s %q", name, text))
-		} else if x, ok := a.Value.Floats(); ok {
-			words = append(words, fmt.Sprint(name, " ", x))
-		}
-	}
-	return strings.Join(words, ", ")
 }
 
 // Open implements unit.Unit.

@@ -138,6 +138,9 @@ func openUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files
 		return nil, err
 	}
 	hint := ""
+	if first, ok := units[0].(*file); ok && first.group == "" {
+		records.File = first.path
+	}
 	if _, cells := units[0].(unit.Named); cells {
 		records.Rows = records.Rows || opts.Records == ""
 	} else if opts.Records == "" {

@@ -1,7 +1,6 @@
 package unit
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -42,7 +41,13 @@ type Columns struct {
 	pool     *pool
 	splits   source.FileSplits // of the units by their names
 
-	coordinates []string // members with the coordinates of other axes than the rows' axis
+	axis string // name of the axis of the rows; "" if it has no name, or units are records
+
+	// Coordinates are the members of files that are the coordinates of axes of the fields, by the name of the axis. All
+	// files have the same coordinates of axes within a row.
+	Coordinates map[string]source.Coordinates
+
+	coordinates map[string]string // the members of units that are the coordinates of axes, by the name of the axis
 }
 
 // wanted is a member that becomes a field.
@@ -94,7 +99,7 @@ func NewColumns(units []Unit, records *Records, selection []column.Selection) (*
 	}
 	// From here on Close has something to close.
 	c.pool = newPool(units, names)
-	if err == nil {
+	if err == nil && records.Rows {
 		err = c.compare()
 	}
 	if err == nil {
@@ -209,8 +214,18 @@ func (c *Columns) choose(selection []column.Selection) error {
 		return within(c.units[0], err)
 	}
 	if len(selection) > 0 {
-		return c.chooseNamed(first, selection)
+		err = c.chooseNamed(first, selection)
+	} else {
+		err = c.chooseAll(first)
 	}
+	if err == nil && c.records.Rows {
+		c.findCoordinates(first)
+	}
+	return err
+}
+
+// chooseAll chooses all members that have a value in each row.
+func (c *Columns) chooseAll(first []Member) error {
 	var errs []error
 	var good, singles, across []string
 	axis := ""
@@ -228,9 +243,7 @@ func (c *Columns) choose(selection []column.Selection) error {
 		case c.records.Rows && m.Rows < 0:
 			singles = append(singles, m.Name)
 		case axis != "" && m.Axis != "" && m.Axis != axis:
-			if across = append(across, m.Name); m.Axis == m.Name {
-				c.coordinates = append(c.coordinates, m.Name)
-			}
+			across = append(across, m.Name)
 		default:
 			good = append(good, m.Name)
 			c.members = append(c.members, wanted{Member: m, as: column.Selection{Column: m.Name}, fixed: m.Rows})
@@ -263,40 +276,6 @@ func rowAxis(members []Member) (axis string) {
 		}
 	}
 	return axis
-}
-
-// compare returns an error if units differ in the coordinates of other axes: a place in a row would mean something
-// else in each. Two regions of a map have images of one shape, and must not become one field.
-func (c *Columns) compare() error {
-	if c.coordinates == nil {
-		return nil
-	}
-	var want [][]byte
-	for k, u := range c.units {
-		columns, closer, err := u.Open(c.coordinates)
-		for i := 0; i < len(columns) && err == nil; i++ {
-			var values []byte
-			switch {
-			case columns[i].Open == nil:
-				err = fmt.Errorf("there is no %s; read the units all the same: %s", c.coordinates[i], c.without())
-			default:
-				values, err = columns[i].All(nil)
-			}
-			if k == 0 {
-				want = append(want, values)
-			} else if err == nil && !bytes.Equal(values, want[i]) {
-				err = fmt.Errorf("%s has other values than in %s; read the units all the same: %s", c.coordinates[i],
-					c.units[0].Name(), c.without())
-			}
-		}
-		if closer != nil {
-			err = errors.Join(err, closer.Close())
-		}
-		if err != nil {
-			return within(u, err)
-		}
-	}
-	return nil
 }
 
 // chooseNamed finds the members that a selection names.
@@ -455,9 +434,9 @@ func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
 		!named && (!slices.Equal(m.Field.Shape, w.Field.Shape) || m.Field.Width != w.Field.Width):
 		return fmt.Errorf("%s/%s is %s, and %s/%s is %s, so they are not one field; leave it out: %s", first, w.Name,
 			w.describe(), u.Name(), w.Name, m.describe(), c.without(w.Name))
-	case m.Meaning != w.Meaning:
+	case m.Field.Meaning != w.Field.Meaning:
 		return fmt.Errorf("%s/%s is in %s, and %s/%s in %s, so their numbers are not alike; leave it out: %s", first, w.Name,
-			cmp.Or(w.Meaning, "no units"), u.Name(), w.Name, cmp.Or(m.Meaning, "no units"), c.without(w.Name))
+			w.Field.Meaning, u.Name(), w.Name, m.Field.Meaning, c.without(w.Name))
 	}
 	return nil
 }
@@ -571,6 +550,9 @@ func (c *Columns) addMember(m int) error {
 	w := &c.members[m]
 	field := w.Field
 	field.Name, field.Origin = w.as.FieldName(), w.Name
+	if !c.records.Rows || w.Rows < 0 {
+		field.Dims = nil
+	}
 	var read func(o *opened, k int, in int64, buf []byte) ([]byte, error)
 	switch {
 	case w.Rows < 0 || !c.records.Rows && field.Ragged && w.fixed == 1:
@@ -602,6 +584,9 @@ func (c *Columns) addMember(m int) error {
 		// Units of one length make records of a fixed size.
 		if field.Ragged = w.fixed < 0; w.fixed >= 0 {
 			field.Shape = append(tensor.Shape{int(w.fixed)}, field.Shape...)
+			if w.Field.Dims != nil {
+				field.Dims = append([]string{""}, w.Field.Dims...)
+			}
 		}
 		read = func(o *opened, _ int, _ int64, buf []byte) ([]byte, error) { return o.columns[m].All(buf) }
 	}
@@ -680,6 +665,7 @@ func (c *Columns) readRows(m int, a, b int64, dst []byte) error {
 func (c *Columns) addNumber(name, which string) {
 	field := source.NumberField(name, tensor.Int64)
 	field.Origin, field.Derived = which, true
+	field.Dims = layout.NamedAxes([]string{c.axis}, nil)
 	number := func(i int64) uint64 {
 		k, in := c.place(i)
 		if which == Episode {

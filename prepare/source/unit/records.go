@@ -45,6 +45,7 @@ type Records struct {
 	Type   *array.Raw // type of files without a header; nil for other files
 	Rows   bool       // each row of a unit is a record; otherwise each unit
 	Align  Align      // for Rows
+	File   string     // path of the first unit if units are files, whose rows continue the rows of the file before; "" if not
 }
 
 // rows ends the notation of Records whose records are rows. A value of Align stands before the bracket.

@@ -42,14 +42,9 @@ type Member struct {
 	Rows     int64        // length of the first axis; -1 for an array without axes
 	Axis     string       // name of the first axis, such as time in netCDF; "" if it has none
 	Grows    bool         // the first axis is unlimited: files continue each other along it
-	Meaning  string       // the attributes in Meanings; all units must agree in them
 	Optional bool         // becomes a field only if it is selected by name
 	Err      error        // why the member cannot become a field
 }
-
-// Meanings are the attributes by which netCDF says what stored numbers mean (CF conventions, and the netCDF User
-// Guide).
-var Meanings = []string{"units", "calendar", "scale_factor", "add_offset"}
 
 // Attribute is a number or a text that belongs to a unit.
 type Attribute struct {

@@ -123,7 +123,7 @@ func (u *unitOf) memberName(a *zarr.Array) string {
 func (u *unitOf) Members() (list []unit.Member, err error) {
 	for _, a := range u.arrays {
 		c, err := newColumn(u.ctx, u.source, a.Rows(), u.pool)
-		m := unit.Member{Name: u.memberName(a), Field: c.Field, Rows: c.Count, Err: err, Meaning: meaning(a.Attributes)}
+		m := unit.Member{Name: u.memberName(a), Field: c.Field, Rows: c.Count, Err: err}
 		switch {
 		case err != nil:
 			m.Err = fmt.Errorf("%w%s", err, Remedy(u.source, err))
@@ -135,18 +135,6 @@ func (u *unitOf) Members() (list []unit.Member, err error) {
 		list = append(list, m)
 	}
 	return list, nil
-}
-
-// meaning returns the attributes that change what numbers mean in netCDF, such as units and scale_factor. Units of one
-// field must agree in them, or 20 could be degrees in one file and Fahrenheit in the next.
-func meaning(attributes zarr.Attributes) string {
-	var words []string
-	for _, name := range unit.Meanings {
-		if value, ok := attributes[name]; ok {
-			words = append(words, name+" "+string(value))
-		}
-	}
-	return strings.Join(words, ", ")
 }
 
 // Open implements unit.Unit.

@@ -136,10 +136,7 @@ func newColumn(ctx context.Context, path string, a *zarr.Array, pool *chunk.Pool
 	name := origin(path, a)
 	c := array.Column{Field: source.NumberField(layout.FieldName(name), spec.DType, spec.Shape...), Count: a.Records()}
 	c.Field.Origin = name
-	// Zarr allows names for some axes only; a list of empty names says nothing.
-	if len(a.Dimensions) == len(spec.Shape)+1 && strings.Join(a.Dimensions, "") != "" {
-		c.Field.Dims = a.Dimensions
-	}
+	c.Field.Dims, c.Field.Meaning = layout.NamedAxes(a.Dimensions, spec.Shape), a.Meaning()
 	if c.Field.Spec.Validate() != nil {
 		return array.Column{}, fmt.Errorf("shape %v has no records of numbers", a.Shape)
 	}

@@ -226,7 +226,8 @@ class Dataset(Viewable):
 
     def coordinates(self) -> dict[str, Any]:
         """Return the coordinates that the file has of axes: functions that open a dataset of them, by the name of the axis."""
-        return {axis: functools.partial(Dataset, self.path, [name]) for axis, name in self._layout.coordinates.items()} if self.split is None else {}
+        known = self._layout.coordinates if self.split is None else {}
+        return {axis: functools.partial(Dataset, of.get("path", self.path), [of["name"]]) for axis, of in known.items()}
 
     def parts(self) -> list[int]:
         """Return the number of records in each of the parts in which they are back to back, so that slices are views."""

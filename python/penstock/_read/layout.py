@@ -33,7 +33,7 @@ class Layout:
     counts: list[int]
     manifest: dict[str, Any] = field(default_factory=dict)
     digest: str = ""  # of samples of the bytes of a .npy file, which has no manifest with an id
-    coordinates: dict[str, str] = field(default_factory=dict)  # the arrays that are coordinates, by the name of the axis
+    coordinates: dict[str, dict[str, str]] = field(default_factory=dict)  # the arrays that are coordinates, by the name of the axis
     found_splits: Any = None  # the splits of a file without a manifest
     opened: Any = None  # of the columns that are not mapped: the dataset that the program has open, a reader.OpenedDataset
 
