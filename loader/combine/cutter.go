@@ -256,6 +256,8 @@ func beyond(pad Pad, i, lo, hi int) int {
 	switch i -= lo; pad {
 	case PadWrap:
 		return lo + mod(i, n)
+	case PadEdge:
+		return lo + max(0, min(i, n-1))
 	case PadReflect:
 		if n == 1 {
 			return lo

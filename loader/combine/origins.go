@@ -35,7 +35,7 @@ func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*o
 	for _, a := range axes {
 		if a.pad == "" && w.Keep == KeepPartial {
 			return nil, fmt.Errorf("keep is partial, and pad does not say what is beyond the edges of axis %q; choose "+
-				"constant, reflect or wrap", a.name)
+				"constant, edge, reflect or wrap", a.name)
 		}
 		if a.pad != "" && a.pad != PadWrap && w.Keep == KeepFull {
 			return nil, fmt.Errorf("keep is full, so that nothing of axis %q is padded; leave its pad out", a.name)

@@ -73,6 +73,7 @@ type Pad string
 // The ways to pad. Those of NumPy's pad have the same names.
 const (
 	PadConstant Pad = "constant" // Window.Fill
+	PadEdge     Pad = "edge"     // the element at the edge, as the datasets of robomimic and LeRobot repeat the last action
 	PadReflect  Pad = "reflect"  // the elements on the other side of the edge, without the edge
 	PadWrap     Pad = "wrap"     // the elements of the other end, as on a circle of longitudes
 )
@@ -520,8 +521,8 @@ func (p *planner) axis(name string) (axis, error) {
 		return a, fmt.Errorf("a stride of %d; it must be at least 1", a.stride)
 	case a.offset < 0:
 		return a, fmt.Errorf("an offset of %d; it must not be negative", a.offset)
-	case !slices.Contains([]Pad{"", PadConstant, PadReflect, PadWrap}, a.pad):
-		return a, fmt.Errorf("pad is %q; it must be constant, reflect or wrap", a.pad)
+	case !slices.Contains([]Pad{"", PadConstant, PadEdge, PadReflect, PadWrap}, a.pad):
+		return a, fmt.Errorf("pad is %q; it must be constant, edge, reflect or wrap", a.pad)
 	}
 	return a, nil
 }

@@ -135,6 +135,8 @@ func (c *windowCase) element(out combine.WindowField, origin []int, k []int) (va
 				} else {
 					i -= n
 				}
+			case combine.PadEdge:
+				i = max(lo, min(i, hi-1))
 			case combine.PadReflect:
 				if i < lo {
 					i = 2*lo - i
@@ -212,7 +214,7 @@ func randomWindow(r *rand.Rand) *windowCase {
 			w.Offset[d] = r.IntN(3)
 		}
 		if r.IntN(3) == 0 {
-			w.Pad[d] = []combine.Pad{combine.PadConstant, combine.PadReflect, combine.PadWrap}[r.IntN(3)]
+			w.Pad[d] = []combine.Pad{combine.PadConstant, combine.PadEdge, combine.PadReflect, combine.PadWrap}[r.IntN(4)]
 		}
 		c.axes = append(c.axes, d)
 	}

@@ -170,6 +170,8 @@ class Model:
             outside, pad = (i < lo) | (i >= hi), self.by["pad"].get(k)
             if pad == "wrap":
                 i = lo + (i - lo) % (hi - lo)
+            elif pad == "edge":
+                i = np.clip(i, lo, hi - 1)
             elif pad == "reflect":
                 i = np.pad(np.arange(lo, hi), 200, mode="reflect" if hi - lo > 1 else "edge")[i - lo + 200]
             missing.append(outside if pad == "constant" else np.zeros(len(i), bool))
@@ -190,7 +192,7 @@ def program(r, file):
         "stride": some(0.6, lambda k: r.randrange(1, 5)),
         "dilation": some(0.3, lambda k: r.randrange(1, 4)),
         "offset": some(0.2, lambda k: r.randrange(3)),
-        "pad": some(0.3, lambda k: r.choice(["constant", "reflect", "wrap"])),
+        "pad": some(0.3, lambda k: r.choice(["constant", "edge", "reflect", "wrap"])),
         "fill": 0,
     }
     if "constant" in by["pad"].values():

@@ -352,7 +352,7 @@ class TestWindows(unittest.TestCase):
             axes = [k for k in range(3) if k == 0 or r.random() < 0.6]
             sizes = {k: r.randrange(1, 5) for k in axes}
             stride = {k: r.randrange(1, 4) for k in axes}
-            pad = {k: r.choice(["constant", "reflect", "wrap"]) for k in axes if r.random() < 0.3}
+            pad = {k: r.choice(["constant", "edge", "reflect", "wrap"]) for k in axes if r.random() < 0.3}
             fill = {"fill": 7} if "constant" in pad.values() else {}
             lead = {k: r.randrange(-3, 4) for k in axes if r.random() < 0.5}
             outputs = {"x": {"of": "a"}, "y": {"of": "a", "lead": lead, "sizes": {0: 2}}}
@@ -424,6 +424,8 @@ def window(data, axes, size, lead, pad, origin, grouped):
         outside = (i < lo) | (i >= hi)
         if pad.get(k) == "wrap":
             i = lo + (i - lo) % (hi - lo)
+        elif pad.get(k) == "edge":
+            i = np.clip(i, lo, hi - 1)
         elif pad.get(k) == "reflect":
             far = np.pad(np.arange(lo, hi), 40, mode="reflect")
             i = far[i - lo + 40]

@@ -21,7 +21,7 @@ Prepare = Literal["auto", "pixels", "encoded", "off"]
 Verify = Union[Literal["off", "first", "always"], float]
 
 #: What is beyond the edges of an array.
-Pad = Literal["constant", "reflect", "wrap"]
+Pad = Literal["constant", "edge", "reflect", "wrap"]
 
 #: Which rows of arrays of several lengths are records, or which genes files of cells have together.
 Align = Literal["start", "end", "intersection", "union"]

@@ -154,7 +154,7 @@ class Viewable(Source):
             stride: The distance from one window to the next, by axis or of all; 1 by default.
             dilation: The distance from one element to the next, by axis or of all; 1 by default.
             offset: How far after the first possible window the first one is, by axis or of all.
-            pad: Elements beyond the edges, by axis or of all: "constant" (``fill``), "reflect" or "wrap". None refuses them.
+            pad: Elements beyond the edges, by axis or of all: "constant" (``fill``), "edge", "reflect" or "wrap". None refuses them.
             keep: "full" leaves out windows that reach beyond an edge, which nothing does with "wrap". "partial" has one for every element;
                 it is the default with ``pad``.
             dims: The names of the axes of fields, in place of the file's names: ``{"t2m": ["time", "lat", "lon"]}``.

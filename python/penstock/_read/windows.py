@@ -117,6 +117,8 @@ class Windows:
         pad = self.axes[c.axis].pad
         if pad == "wrap":
             index = lo + (index - lo) % n
+        elif pad == "edge":
+            index = np.clip(index, lo, hi - 1)
         elif pad == "reflect":
             i = (index - lo) % np.maximum(1, 2 * (n - 1))
             index = lo + np.minimum(i, np.maximum(0, 2 * (n - 1) - i))
