@@ -69,8 +69,14 @@ func (o Options) fields(src Source) ([]fill.Field, error) {
 // four numbers that are not boxes, the picture of another camera. It stays as it is.
 const Independent = "independent"
 
+// HWC and CHW in Options.Contents are fields whose records are pixels, (H, W, C) or (C, H, W).
+const (
+	HWC = "hwc"
+	CHW = "chw"
+)
+
 // contents are the values of Options.Contents.
-var contents = []string{tensor.Mask, tensor.Boxes, tensor.Keypoints, Independent}
+var contents = []string{tensor.Mask, tensor.Boxes, tensor.Keypoints, HWC, CHW, Independent}
 
 // declared returns specs with the contents that Options.Contents assigns. Specs belong to the
 // Source, so that declared changes a copy.
@@ -80,7 +86,11 @@ func (o Options) declared(specs []tensor.Spec) []tensor.Spec {
 	}
 	specs = slices.Clone(specs)
 	for i := range specs {
-		if content, ok := o.Contents[specs[i].Name]; ok && content != Independent {
+		switch content := o.Contents[specs[i].Name]; content {
+		case "", Independent:
+		case HWC, CHW:
+			specs[i].Layout = strings.ToUpper(content)
+		default:
 			specs[i].Content = content
 		}
 	}

@@ -272,7 +272,7 @@ func TestLabelsAsk(t *testing.T) {
 	}{
 		{fields: []combine.Array{pixels, boxes}, pipeline: flip, want: `"boxes" (float32[*,4]) may be boxes or points in it, which would stay where they are; if so, set Contents["boxes"] to "boxes"`},
 		{fields: []combine.Array{pixels, boxes}, pipeline: flip, contents: map[string]string{"boxes": tensor.Boxes}},
-		{fields: []combine.Array{pixels, boxes}, pipeline: flip, contents: map[string]string{"boxes": "box"}, want: `Contents: field "boxes": "box" is none of mask, boxes, keypoints, independent`},
+		{fields: []combine.Array{pixels, boxes}, pipeline: flip, contents: map[string]string{"boxes": "box"}, want: `Contents: field "boxes": "box" is none of mask, boxes, keypoints, hwc, chw, independent`},
 		{fields: []combine.Array{pixels, boxes}, pipeline: flip, contents: map[string]string{"image": tensor.Boxes}, want: `content boxes needs float32`},
 		{fields: []combine.Array{pixels, boxes}, pipeline: flip, contents: map[string]string{"box": tensor.Boxes}, want: `Contents names the field "box", which batches do not have`},
 		{fields: []combine.Array{pixels, with(boxes, tensor.Boxes), labels}, pipeline: clean, want: `SanitizeBoundingBoxes removes rows of the field "boxes", and the field "labels" (int64[*]) may be of the same instances`},

@@ -33,7 +33,7 @@ type Options struct {
 	// Masks, boxes and keypoints on an image, and fields of instances that a SanitizeBoundingBoxes removes, go where an
 	// Images in Transforms brings the pixels. A Transform of their own comes after that, such as Pad of boxes.
 	// Contents says which fields these are, where the Source does not, by field: tensor.Mask, tensor.Boxes or
-	// tensor.Keypoints, or Independent. A field that may be one of them, and has no content, is an error.
+	// tensor.Keypoints, HWC or CHW for pixels, or Independent. A field that may be one of them, and has no content, is an error.
 	Contents map[string]string
 
 	OnError OnError      // the handling of records that cannot be read or transformed

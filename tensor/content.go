@@ -61,6 +61,21 @@ func (s Spec) IsImage() bool {
 	return s.Content == Image || s.Content == "" && s.Layout != "" && len(s.Shape) == 3 && !s.Ragged
 }
 
+// PixelLayouts returns the layouts that records without one can have if they are pixels: bytes with 1 or 3 channels as
+// their last axis (HWC) or their first axis (CHW).
+func (s Spec) PixelLayouts() (list []string) {
+	if s.DType != Uint8 || s.Ragged || s.Content != "" || s.Layout != "" || len(s.Shape) != 3 {
+		return nil
+	}
+	if c := s.Shape[2]; c == 1 || c == 3 {
+		list = append(list, HWC)
+	}
+	if c := s.Shape[0]; c == 1 || c == 3 {
+		list = append(list, CHW)
+	}
+	return list
+}
+
 // validateContent reports a type or a shape that Content cannot have.
 func (s Spec) validateContent() error {
 	n := len(s.Shape)

@@ -51,6 +51,25 @@ class ArrayTransformsTest(unittest.TestCase):
             want = (self.z.astype("f8") - mean) / std
             np.testing.assert_array_equal(self.made(z=[T.Standardize(mean, std)])[0]["z"], want.astype("f4"))
 
+    def test_steps_of_images(self):
+        pixels = np.random.default_rng(SEED).integers(0, 255, (20, 24, 32, 3)).astype("u1")
+        np.savez(os.path.join(self.base, "pixels.npz"), x=pixels, y=np.zeros((20, 1, 1, 1), "u1"), s=pixels[:, :3])
+        steps, path = [T.Resize((16, 12)), T.ToTensor()], os.path.join(self.base, "pixels.npz")
+        penstock.preprocess(path, os.path.join(self.base, "made"), fields=["x:hwc"], resize=(16, 12), progress=False)
+        want = penstock.open(os.path.join(self.base, "made"))["x"][:].astype("f4") / 255
+        for options in (
+            {"transforms": steps, "fields": ["x", "y"]},
+            {"transforms": {"x": steps}},
+            {"transforms": {"x": steps}, "contents": {"x": "hwc"}},
+        ):
+            with penstock.DataLoader(path, 20, output="numpy", **options) as loader:
+                (batch,) = loader
+                np.testing.assert_allclose(batch["x"], want if want.shape[1] == 3 else want.transpose(0, 3, 1, 2), atol=1e-6)
+        with self.assertRaisesRegex(penstock.Error, r'pixels of shape \(3, 32, 3\) may be .*; say contents={"s": "hwc"}, or chw'):
+            penstock.DataLoader(path, 20, transforms={"s": steps})
+        with penstock.DataLoader(path, 20, transforms={"s": steps}, contents={"s": "hwc"}) as loader:
+            self.assertEqual(next(iter(loader))["s"].shape, (20, 3, 16, 12))
+
     def test_refused(self):
         for steps, text in (
             ([T.RandomFlip(["depth"])], "none of the axes"),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/loader"
@@ -63,7 +64,7 @@ func (o *Options) made(fields []store.Field, fs *functions) ([]made, error) {
 		case has:
 		case name == "":
 			errs = append(errs,
-				errors.New("transforms: no field has images; name the field that they are for: {\"field\": ...}"))
+				errors.New("transforms: no field has images; name the field that they are for: {\"field\": ...}"+mayBeImages(fields)))
 		default:
 			errs = append(errs, fmt.Errorf("transforms: there is no field %q%s", name, suggest.Hint(name, names)))
 		}
@@ -81,7 +82,11 @@ func (o *Options) declared(fields []store.Field) ([]store.Field, error) {
 	var names []string
 	for i, f := range fields {
 		names = append(names, f.Name)
-		if content, ok := o.Contents[f.Name]; ok && content != loader.Independent {
+		switch content := o.Contents[f.Name]; content {
+		case "", loader.Independent:
+		case loader.HWC, loader.CHW:
+			fields[i].Layout = strings.ToUpper(content)
+		case tensor.Mask, tensor.Boxes, tensor.Keypoints:
 			fields[i].Content = content
 			if err := fields[i].Validate(); err != nil {
 				return nil, fmt.Errorf("contents: %w", err)
@@ -94,11 +99,50 @@ func (o *Options) declared(fields []store.Field) ([]store.Field, error) {
 			return nil, fmt.Errorf("independent: there is no field %q%s", name, suggest.Hint(name, names))
 		case !slices.Contains(names, name):
 			return nil, fmt.Errorf("contents: there is no field %q%s", name, suggest.Hint(name, names))
-		case !slices.Contains([]string{tensor.Mask, tensor.Boxes, tensor.Keypoints, loader.Independent}, o.Contents[name]):
-			return nil, fmt.Errorf("contents: %q is none of mask, boxes and keypoints", o.Contents[name])
+		case !slices.Contains([]string{tensor.Mask, tensor.Boxes, tensor.Keypoints, loader.HWC, loader.CHW, loader.Independent},
+			o.Contents[name]):
+			return nil, fmt.Errorf("contents: %q is none of mask, boxes and keypoints, and hwc and chw for pixels", o.Contents[name])
 		}
 	}
-	return fields, nil
+	return fields, o.findPixels(fields)
+}
+
+// findPixels declares the layouts of arrays that become images by transforms, in fields and in Contents.
+func (o *Options) findPixels(fields []store.Field) error {
+	var specs []tensor.Spec
+	for _, f := range fields {
+		specs = append(specs, f.Spec)
+	}
+	all, _ := o.recipe("")
+	found, err := transforms.FindPixels(specs, o.Transforms, all, `contents={%q: "hwc"}`)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	contents := maps.Clone(o.Contents)
+	if contents == nil {
+		contents = make(map[string]string)
+	}
+	for i, f := range fields {
+		if layout := found[f.Name]; layout != "" {
+			fields[i].Layout, contents[f.Name] = layout, strings.ToLower(layout)
+		}
+	}
+	o.Contents = contents
+	return nil
+}
+
+// mayBeImages names the fields that can be images, for an error.
+func mayBeImages(fields []store.Field) string {
+	var names []string
+	for _, f := range fields {
+		if f.PixelLayouts() != nil {
+			names = append(names, f.Name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return "; these can be images: " + strings.Join(names, ", ")
 }
 
 // follow sets type and shape of the fields that move with an image, such as boxes: they follow from

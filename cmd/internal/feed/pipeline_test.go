@@ -58,6 +58,8 @@ func TestGeometryOfRecords(t *testing.T) {
 		return f
 	}
 	fields := []store.Field{image("images", 8, 9, 3), image("mask", 8, 9, 1), store.NewRagged("boxes", tensor.Float32, 4)}
+	arrays := []store.Field{store.NewField("a", tensor.Uint8, 8, 9, 3), store.NewField("b", tensor.Uint8, 1, 8, 9),
+		store.NewField("both", tensor.Uint8, 3, 9, 3), store.NewField("flat", tensor.Uint8, 8, 9)}
 	const flip, jitter = `{"op":"RandomHorizontalFlip"}`, `{"op":"ColorJitter","brightness":0.5}`
 	for _, c := range []struct {
 		options string
@@ -76,6 +78,13 @@ func TestGeometryOfRecords(t *testing.T) {
 		{`{"contents":{"boxes":"box"}}`, fields, `contents: "box" is none of mask, boxes and keypoints`},
 		{`{"transforms":{"images":[` + flip + `],"mask":[` + flip + `]},"contents":{"boxes":"independent"}}`, fields, ""},
 		{`{"contents":{"boxs":"independent"}}`, fields, `independent: there is no field "boxs"; did you mean "boxes"?`},
+		{`{"transforms":{"":[` + flip + `]}}`, arrays[:1], ""},
+		{`{"transforms":{"a":[` + flip + `],"b":[` + flip + `]}}`, arrays[:2], ""},
+		{`{"transforms":{"":[` + flip + `]}}`, arrays[:2], "no field has images; name the field that they are for: {\"field\": ...}; these can be images: a, b"},
+		{`{"transforms":{"both":[` + flip + `]}}`, arrays[2:3], `may be (H, W, C) or (C, H, W); say contents={"both": "hwc"}, or chw`},
+		{`{"transforms":{"both":[` + flip + `]},"contents":{"both":"chw"}}`, arrays[2:3], ""},
+		{`{"transforms":{"flat":[` + flip + `]}}`, arrays[3:], `field "flat": RandomHorizontalFlip is for images: files, or uint8 of shape`},
+		{`{"transforms":{"a":[{"op":"Cast","dtype":"float32"}]}}`, arrays[:1], ""},
 	} {
 		var o Options
 		require.NoError(t, json.Unmarshal([]byte(c.options), &o))

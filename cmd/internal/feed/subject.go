@@ -163,6 +163,7 @@ func (s *subject) make(ctx context.Context, o *Options, fields []store.Field) er
 	if err != nil {
 		return fmt.Errorf("feed: options: %w", err)
 	}
+	s.options.Contents = o.Contents // with the layouts that the transforms need
 	if fs.rows != nil {
 		return fs.rows
 	}

@@ -47,6 +47,8 @@ listed are dropped.
   boxes          rows of left, top, right, bottom; also  'bbox=boxes:boxes'
                  boxes[xywh], boxes[cxcywh,relative]
   keypoints[17]  17 points of x, y and visibility        'pose:keypoints[17]'
+  hwc            pixels of an array, (H, W, C); also     'agentview:hwc'
+                 chw; for shapes that do not show it
 
 Join columns with + or a glob:         'age+height+lab_*=x:float32,outcome:label'
 Quote names that contain a comma:      '"PRICE, EUR"=price:float32'

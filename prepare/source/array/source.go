@@ -308,12 +308,11 @@ func findColumn(columns []Column, w column.Selection) (Column, error) {
 	if i < 0 {
 		i = slices.Index(names, w.Column)
 	}
-	switch {
-	case i < 0:
+	if i < 0 {
 		return Column{}, fmt.Errorf("--fields %s: there is no %q%s", w, w.Column, suggest.Hint(w.Column, origins))
-	case w.Type != "":
-		return Column{}, fmt.Errorf("--fields %s: an array has a type of its own; leave :%s out, and change it with a "+
-			"transform", w, w.Type)
+	}
+	if err := w.ErrArray(); err != nil {
+		return Column{}, err
 	}
 	c := columns[i]
 	c.Field.Name = w.FieldName()

@@ -13,15 +13,24 @@ import (
 
 // Content declares a field as an annotation of an image, as a type of --fields.
 type Content struct {
-	Name   string // tensor.Mask, tensor.Boxes or tensor.Keypoints; "" for no annotation
+	Name   string // tensor.Mask, tensor.Boxes or tensor.Keypoints, or hwc or chw for pixels; "" for no annotation
 	Image  string // name of the image field that the annotation belongs to; "" if there is only one
 	Boxes  source.BoxFormat
 	Points int // of keypoints: number of points in a row; 0 means one
 }
 
-// parseContent reads mask, boxes or keypoints with optional brackets: boxes[xywh], boxes[cxcywh,relative,on=left],
+// Layouts of pixels, as types of --fields.
+const (
+	hwc = "hwc"
+	chw = "chw"
+)
+
+// parseContent reads hwc, chw, or mask, boxes or keypoints with optional brackets: boxes[xywh], boxes[cxcywh,relative,on=left],
 // keypoints[17], mask[on=left]. is is false for all other types.
 func parseContent(text string) (c Content, is bool, err error) {
+	if text == hwc || text == chw {
+		return Content{Name: text}, true, nil
+	}
 	name, more, has := strings.Cut(text, "[")
 	if name != tensor.Mask && name != tensor.Boxes && name != tensor.Keypoints {
 		return c, false, nil
@@ -89,6 +98,8 @@ func (c Content) CellType() string {
 	switch {
 	case c.Name == tensor.Mask:
 		return "image"
+	case c.Name == hwc, c.Name == chw:
+		return ""
 	case c.Name == tensor.Boxes:
 		return fmt.Sprintf("float32[*,%d]", c.Boxes.Numbers())
 	case c.Points > 0:
@@ -109,12 +120,19 @@ func (c Content) Declare(f *source.Field) error {
 	if n > 0 {
 		last = f.Shape[n-1]
 	}
-	switch {
+	switch layout := strings.ToUpper(c.Name); {
+	case slices.Contains(f.PixelLayouts(), layout):
+		f.Layout = layout
+		return nil
+	case f.Layout != "" && f.Layout == layout:
+		return nil
 	case c.Name == tensor.Mask && f.IsBytes(), c.Name == tensor.Mask && f.Content == "" && !f.DType.IsFloat():
 	case c.Name == tensor.Boxes && last == c.Boxes.Numbers() && f.Content == "":
 	case c.Name == tensor.Keypoints && (last == 2 || last == 3) && f.Content == "":
 	default:
 		return fmt.Errorf("--fields %s:%s: the field is %v and cannot be %s", f.Name, c, f.Spec, map[string]string{
+			hwc:              "pixels: uint8 of shape (H, W, C), with 1 or 3 channels",
+			chw:              "pixels: uint8 of shape (C, H, W), with 1 or 3 channels",
 			tensor.Mask:      "a mask: integers for each pixel, or an image file",
 			tensor.Boxes:     fmt.Sprintf("boxes: rows of %d numbers", c.Boxes.Numbers()),
 			tensor.Keypoints: "keypoints: rows of 3 numbers, or of 2"}[c.Name])

@@ -37,6 +37,17 @@ func (w Selection) String() string {
 	return text
 }
 
+// ErrArray returns the error for a selection that gives a type to an array, nil if it gives none.
+func (w Selection) ErrArray() error {
+	switch w.Type {
+	case "":
+		return nil
+	case "image":
+		return fmt.Errorf("--fields %s: an array has a type of its own; write :hwc for pixels (H, W, C), :chw for (C, H, W)", w)
+	}
+	return fmt.Errorf("--fields %s: an array has a type of its own; leave :%s out, and change it with a transform", w, w.Type)
+}
+
 // CellType returns Type, or for a selection with a Content the type of the cells that the content needs.
 func (w Selection) CellType() string {
 	if w.Content.Name != "" {

@@ -297,9 +297,9 @@ func (c *Columns) chooseNamed(first []Member, selection []column.Selection) erro
 			return fmt.Errorf("fields: %s has no %q%s", c.units[0].Name(), w.Column, suggest.Hint(w.Column, names))
 		case first[i].Err != nil:
 			return fmt.Errorf("--fields %s: %w", w, first[i].Err)
-		case w.Type != "":
-			return fmt.Errorf("--fields %s: an array has a type of its own; leave :%s out, and change it with a transform", w,
-				w.Type)
+		}
+		if err := w.ErrArray(); err != nil {
+			return err
 		}
 		c.members = append(c.members, wanted{Member: first[i], as: w, fixed: first[i].Rows})
 	}

@@ -131,7 +131,9 @@ class DataLoader(_Base[B]):
             content is mask, boxes or keypoints go where the pixels of their image go, and fields of the same
             instances lose the rows that SanitizeBoundingBoxes removes. A field that may be one of these and
             has no content is an error next to an image that is resized, cropped or flipped.
-        contents: The contents of fields, where the dataset does not say so: {"boxes": "boxes", "seg": "mask"}.
+        contents: The contents of fields, where the dataset does not say so: {"boxes": "boxes", "seg": "mask"}, or
+            "hwc" or "chw" for pixels. Transforms of images take uint8 arrays of shape (H, W, C) or (C, H, W) with 1 or 3
+            channels: those that they name, or the only one.
         independent: Names of fields that do not lie on what other image fields show: numbers that are
             not boxes or points, the picture of another camera.
         batch_transforms: MixUp, CutMix, LabelSmoothing, RandomChoice or PadToLargest of penstock.transforms, or a

@@ -36,6 +36,12 @@ func (c Options) checkUsed(fields []source.Field) error {
 	if idle == nil {
 		return nil
 	}
+	for _, f := range fields {
+		if layouts := f.PixelLayouts(); layouts != nil {
+			return fmt.Errorf("%s: the source has no images that this could be done to; if %q has images: --fields %s:%s",
+				strings.Join(idle, ", "), f.Name, f.Name, strings.ToLower(layouts[0]))
+		}
+	}
 	return fmt.Errorf("%s: the source has no images that this could be done to; it has %s, which the transforms of "+
 		"--pipeline change", strings.Join(idle, ", "), strings.Join(source.Shorten(source.FieldNames(fields), 6), ", "))
 }

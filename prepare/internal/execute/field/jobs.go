@@ -22,6 +22,9 @@ func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, 
 	if err := c.checkUsed(fields); err != nil {
 		return nil, nil, err
 	}
+	if fields, err = c.findPixels(fields); err != nil {
+		return nil, nil, err
+	}
 	recipes, err := c.recipes(fields)
 	if err != nil {
 		return nil, nil, err
@@ -79,6 +82,32 @@ func (c Options) checkGeometry(fields []source.Field, jobs []Job) ([]geometry.Gr
 		}
 	}
 	return geometry.Check(list, c.Independent, words)
+}
+
+// findPixels returns the fields with the layouts of arrays that become images by Options.Transforms.
+func (c Options) findPixels(fields []source.Field) ([]source.Field, error) {
+	if c.Transforms == nil {
+		return fields, nil
+	}
+	recipes, err := SplitTransforms(c.Transforms)
+	if err != nil {
+		return nil, err
+	}
+	own, specs := make(map[string]json.RawMessage), []tensor.Spec(nil)
+	for _, f := range fields {
+		specs = append(specs, f.Spec)
+		if recipe := recipes.Of(f.Name, false); recipe != nil {
+			own[f.Name] = recipe
+		}
+	}
+	found, err := transforms.FindPixels(specs, own, recipes.Of("", false), "--fields %s:hwc")
+	fields = slices.Clone(fields)
+	for i, f := range fields {
+		if layout := found[f.Name]; layout != "" {
+			fields[i].Layout = layout
+		}
+	}
+	return fields, err
 }
 
 // recipes returns Options.Transforms by field. A named field must exist, and entries without a name need an image.
