@@ -66,6 +66,7 @@ type Config struct {
 	Names     string          // whether records keep the names of their samples: "auto", "on" or "off"
 	Dedup     bool            `recipe:"dedup"` // leave out samples whose content an earlier sample has
 	Split     []samples.Share // nil: no splits, or those that the source has
+	Lists     []string        // lists of units in the source that become its splits; nil chooses, see unit.Lists.Several
 	Stratify  field.Strata    `recipe:"stratify"` // give every class its shares
 	Shuffle   Seed            `recipe:"shuffle"`
 
@@ -404,7 +405,7 @@ func (c Config) recipeFlags() map[string]string {
 	all := map[string]string{
 		"alpha": c.Images.Rules.AlphaName(), "exif-orientation": choose(c.Images.Rules.Orient, "applied", "ignored"),
 		"sixteen-bit": field.Depths[c.Images.Rules.Deep], "cmyk": choose(c.Images.Rules.RefuseCMYK, "refused", "converted"),
-		"on-error": choose(c.Skip, "skip", "fail"), "split": samples.SplitText(c.Split),
+		"on-error": choose(c.Skip, "skip", "fail"), "split": samples.SplitText(c.Split) + strings.Join(c.Lists, ","),
 		"from": choose(c.From == "auto", "", c.From), "names": choose(c.Names == NamesAuto, "", c.Names),
 		"compress":     c.Compress.text(),
 		"jpeg-quality": choose(c.Images.Shrinks(), strconv.Itoa(c.Images.JPEGQuality()), ""),

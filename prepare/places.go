@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/internal/imagefile"
@@ -37,12 +38,23 @@ func openSource(ctx context.Context, c setup) (source.Source, error) {
 	}
 	c.progress.Begin("looking at the source", -1, "samples")
 	defer c.progress.End()
-	return kinds.Open(ctx, c.Source, source.Options{
+	src, err := kinds.Open(ctx, c.Source, source.Options{
 		NoNames: c.Names == NamesOff, Blocks: true,
 		Kind: c.From, Records: records, Fields: c.Fields, Missing: c.Missing, Outside: c.Outside, Seen: c.progress.Add,
-		Orient:  c.Images.Rules.Orient,
+		Orient: c.Images.Rules.Orient, Divide: c.Split == nil, Lists: c.Lists,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range c.Lists { // of a source that can have lists, they are its splits
+		if !slices.Contains(src.Info().Splits, name) {
+			err := fmt.Errorf("--split %s: the source has no list of units with this name; give shares, such as train=0.9,val=0.1",
+				name)
+			return nil, errors.Join(err, src.Close())
+		}
+	}
+	return src, nil
 }
 
 // checkPlaces checks source and destination before any work is done: an error after hours of decoding would cost all of

@@ -87,7 +87,7 @@ func Manifest(path string) string {
 // others.
 func KeepsGenerations(path string) bool { return IsFlat(path) || IsZarr(path) }
 
-// IsName reports whether a name of a split, tag or instance is usable in files on every system: up to 100 letters,
+// IsName reports whether a name of a tag or instance is usable in files on every system: up to 100 letters,
 // digits, _ and -, which - does not begin. A regexp of that would take 8 ms of every program's start.
 func IsName(name string) bool {
 	for i, c := range []byte(name) {
@@ -99,11 +99,11 @@ func IsName(name string) bool {
 	return len(name) > 0 && len(name) <= 100
 }
 
-// CheckSplitNames checks names of splits: each is as [IsName] has it, and no two are the same.
+// CheckSplitNames checks names of splits: each is as [IsFieldName] has it, and no two are the same.
 func CheckSplitNames(names []string) error {
 	for i, name := range names {
-		if !IsName(name) {
-			return fmt.Errorf("split %q: a name is 1 to 100 letters, digits, _ and -, not starting with -", name)
+		if !IsFieldName(name) {
+			return fmt.Errorf("split %q: %s", name, FieldNameRule)
 		}
 		if slices.Index(names, name) != i {
 			return fmt.Errorf("split %q: there are two of that name", name)

@@ -24,6 +24,11 @@ type Options struct {
 	// file means all units.
 	Split string
 
+	// Divide has the lists of units that a file holds divide its records into splits: the named Lists, or without
+	// names as many lists as have no unit in common.
+	Divide bool
+	Lists  []string
+
 	// NoNames leaves out the field of source names of a dataset.
 	NoNames bool
 

@@ -89,6 +89,17 @@ type Filed interface {
 	Files() (paths []string, samples []int64)
 }
 
+// BrokenList is a list of units that also names units which the file does not have.
+type BrokenList struct {
+	Name    string   `json:"name"`
+	Missing []string `json:"missing"`
+}
+
+// String says what is wrong with the list.
+func (b BrokenList) String() string {
+	return fmt.Sprintf("the list %s names %s, which the file does not have", b.Name, Enumerate(b.Missing, 5))
+}
+
 // Info describes a source.
 type Info struct {
 	Kind    string        // such as "imagefolder"
@@ -100,6 +111,7 @@ type Info struct {
 	Ignored Ignored       // files that were passed over
 	Hints   []string      // sentences for people about what looks unusual
 	Lists   []store.Split // the lists of record names in the file, as ranges of records; ranges of different lists may overlap
+	Broken  []BrokenList  // lists that also name units which the file does not have
 	Records string        // how records are declared in units, in the notation of package unit; "" for other sources
 	Inputs  string        // digest of the inputs of a producer, in order; "" for other sources
 

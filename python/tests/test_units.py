@@ -190,6 +190,33 @@ class UnitsTest(Trees):
         done = penstock.preprocess(path, path + ".flat", progress=False)
         self.assertEqual(dict(done.splits), {"train": 5, "test": 2})
 
+    def test_lists(self):
+        """Lists of groups are splits of what preprocess writes, as they are of the file; a list with a name that is missing says which."""
+        path = os.path.join(self.folder, "masks.hdf5")
+        with h5py.File(path, "w") as f:
+            for i in range(4):
+                f[f"data/demo_{i}/actions"], f[f"data/demo_{i}/rewards"] = np.full((i + 2, 7), i), np.zeros(i + 2)
+            for name, demos in {"train": (0, 3), "valid": (1,), "20_percent_train": (3,), "odd": (0, 9)}.items():
+                f[f"mask/{name}"] = [f"demo_{i}".encode() for i in demos]
+        for dest, split, want in (
+            ("auto", None, {"mask/train": 7, "mask/valid": 3, "others": 4}),
+            ("auto.h5", None, {"mask/train": 7, "mask/valid": 3, "others": 4}),
+            ("named", "mask/20_percent_train", {"mask/20_percent_train": 5, "others": 9}),
+        ):
+            done = penstock.preprocess(path, os.path.join(self.folder, dest), split=split, progress=False)
+            self.assertEqual(dict(done.splits), want)
+            for name in set(want) - {"others"}:
+                with penstock.open(path, split=name) as a, penstock.open(done.dest, split=name) as b:
+                    self.assertEqual((len(a), a["episode"][:].tolist()), (want[name], b["episode"][:].tolist()))
+        with self.assertRaisesRegex(penstock.Error, "split: mask/train and mask/20_percent_train have units in common"):
+            penstock.preprocess(path, os.path.join(self.folder, "both"), split="mask/train,mask/20_percent_train", progress=False)
+        with self.assertRaisesRegex(penstock.Error, "split 'mask/odd' names 'demo_9', which the file does not have"):
+            penstock.open(path, split="mask/odd")
+        with self.assertRaisesRegex(penstock.Error, "the list mask/odd names demo_9, which the file does not have"):
+            penstock.DataLoader(path, split="mask/odd")
+        shown = subprocess.run([data.penstock(), "inspect", path], check=True, capture_output=True, text=True).stdout
+        self.assertIn("mask/20_percent_train, mask/train, mask/valid", shown)
+
     def test_folders_of_files(self):
         """A file for each sample, or for rows: npz, npy, safetensors, HDF5 and files without a header, beside NumPy."""
         for seed in SEEDS:

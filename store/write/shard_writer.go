@@ -110,7 +110,7 @@ func (w *ShardWriter) start() error {
 		w.sections = []section{newSection(w.schema, folder, size, "", shards)}
 	}
 	for _, name := range w.opts.Splits {
-		w.sections = append(w.sections, newSection(w.schema, folder, size, name+"+", 0))
+		w.sections = append(w.sections, newSection(w.schema, folder, size, layout.FileName(name)+"+", 0))
 	}
 	return nil
 }

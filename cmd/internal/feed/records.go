@@ -91,14 +91,15 @@ func (v *view) UnmarshalJSON(text []byte) error {
 // opened answers the request to open a dataset. Records counts every stored record of a local
 // dataset: the client maps the files and leaves out deleted records and other splits itself.
 type opened struct {
-	Dataset  int             `json:"dataset,omitempty"` // its number for reads; 0 if it is not open, as all columns can be mapped
-	Format   string          `json:"format,omitempty"`
-	Folder   string          `json:"folder,omitempty"` // of a dataset at a URL, without options; "" if it keeps no generations
-	Records  int             `json:"records,omitempty"`
-	Fields   []store.Field   `json:"fields,omitempty"`
-	Splits   []store.Split   `json:"splits,omitempty"`   // of records that package raw reads
-	Manifest json.RawMessage `json:"manifest,omitempty"` // missing if penstock did not write the dataset
-	Digest   string          `json:"digest,omitempty"`   // of a .npy file
+	Dataset  int                 `json:"dataset,omitempty"` // its number for reads; 0 if it is not open, as all columns can be mapped
+	Format   string              `json:"format,omitempty"`
+	Folder   string              `json:"folder,omitempty"` // of a dataset at a URL, without options; "" if it keeps no generations
+	Records  int                 `json:"records,omitempty"`
+	Fields   []store.Field       `json:"fields,omitempty"`
+	Splits   []store.Split       `json:"splits,omitempty"` // of records that package raw reads
+	Broken   []source.BrokenList `json:"broken_splits,omitempty"`
+	Manifest json.RawMessage     `json:"manifest,omitempty"` // missing if penstock did not write the dataset
+	Digest   string              `json:"digest,omitempty"`   // of a .npy file
 
 	// Columns has the places of columns that the client can map: their rows are in local files, one
 	// after the other.
@@ -373,6 +374,7 @@ func (s *recordServer) openLocal(ctx context.Context, o *opening) (*opened, erro
 			w.Coordinates[axis] = coordinates(c)
 		}
 		w.Splits, err = splitsOf(of)
+		w.Broken = of.Info().Broken
 	}
 	return w, err
 }

@@ -106,7 +106,8 @@ func (f *flags) table() []flagGroup {
 			{"format", &c.Format, "output `FORMAT`: " + of("format") + " (default from the name of DEST)"},
 			{"shard-size", &f.shardSize, "`BYTES` per file of a flat dataset or Zarr (default 256MiB)"},
 			{"overwrite", &c.Overwrite, "replace DEST if it exists"},
-			{"split", &f.split, "split by content: `NAME=SHARE,...`, such as train=0.9,val=0.1"},
+			{"split", &f.split, "split by content: `NAME=SHARE,...`, such as train=0.9,val=0.1; or by lists in an HDF5 file, such as " +
+				"mask/train,mask/valid"},
 			{"stratify", &c.Stratify, "with --split, give every class the same shares; `[=FIELD]` is the field of the classes, " +
 				"where there are several"},
 			{"shuffle", &f.shuffle, "store records in a random order given by `SEED`"},
@@ -286,8 +287,12 @@ func (f *flags) parse(p *problems) {
 	p.add("crop", f.crop, err)
 	c.Images.Normalize, err = prepare.ParseNormalize(f.normalize)
 	p.add("normalize", f.normalize, err)
-	c.Split, err = prepare.ParseSplit(f.split)
-	p.add("split", f.split, err)
+	if f.split == "" || strings.Contains(f.split, "=") {
+		c.Split, err = prepare.ParseSplit(f.split)
+		p.add("split", f.split, err)
+	} else {
+		c.Lists = strings.Split(f.split, ",")
+	}
 	c.MaxErrors, err = prepare.ParseLimit(f.maxErrors)
 	p.add("max-errors", f.maxErrors, err)
 	if f.shuffle != "" {

@@ -234,6 +234,9 @@ func (d *Dataset) Records() int64 {
 	return d.Dims[0]
 }
 
+// IsText reports whether the elements are strings.
+func (d *Dataset) IsText() bool { return d.Type.Class == String || d.Type.VlenString }
+
 // Spec returns name, element type and shape of one record, the first axis being the
 // records. The name is the last part of the path. The error wraps ErrUnsupported and says
 // why the dataset has no records of numbers.

@@ -20,6 +20,7 @@ type Siblings struct {
 	count    int  // in one group
 	arrays   int  // arrays in all of these groups
 	numbered bool // the names differ in digits only
+	texts    bool // they are lists of texts
 }
 
 // LeastNumbered is how many datasets of one shape, whose names differ in digits only, are siblings. Fewer are columns.
@@ -112,7 +113,9 @@ func (s *siblingScan) group(g *Group) (found scanned) {
 			a := arrays{1, l.Dataset.Dims[0]}
 			found.add(a)
 			s.lengths[a.length]++
-			add(datasets, s.shape(l.Dataset), l, a)
+			sum := s.shape(l.Dataset)
+			add(datasets, sum, l, a)
+			datasets[sum].texts = l.Dataset.IsText() && len(l.Dataset.Dims) == 1
 		case l.Group != nil && !l.isInternal():
 			in := s.group(l.Group)
 			if in.sum == 0 {
@@ -162,9 +165,13 @@ func (s *siblingScan) areSiblings(g *Group, f *Siblings, length int64) bool {
 	return length < 0 || f.numbered && f.count >= LeastNumbered && len(g.Links[g.byName[0]].Dataset.Dims) > 1
 }
 
-// larger returns the larger of two families.
+// larger returns the larger of two families. Lists of texts are smaller than any other family: beside groups, they name
+// the groups of a split.
 func larger(a, b *Siblings) *Siblings {
-	if a == nil || b != nil && b.count > a.count {
+	switch {
+	case a == nil:
+		return b
+	case b != nil && (a.texts && !b.texts || a.texts == b.texts && b.count > a.count):
 		return b
 	}
 	return a

@@ -153,10 +153,11 @@ func (s *arrays) listCommand() string {
 // Info implements Source.
 func (s *arrays) Info() source.Info { return s.info }
 
-// InUnits sets the declaration of the records in the notation of package unit, the lists of records, and the
-// coordinates of axes.
-func (s *arrays) InUnits(records string, lists []store.Split, coordinates map[string]source.Coordinates) {
-	s.info.Records, s.info.Lists, s.info.Coordinates = records, lists, coordinates
+// InUnits sets the declaration of the records in the notation of package unit, the lists of records, the lists that
+// cannot be read, and the coordinates of axes.
+func (s *arrays) InUnits(records string, lists []store.Split, broken []source.BrokenList,
+	coordinates map[string]source.Coordinates) {
+	s.info.Records, s.info.Lists, s.info.Broken, s.info.Coordinates = records, lists, broken, coordinates
 }
 
 // Note adds a sentence to Info.Hints.

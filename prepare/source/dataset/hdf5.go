@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
@@ -79,34 +78,43 @@ func openUnits(path string, file *hdf5.File, opts source.Options, selection []co
 		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), file.Close())
 	}
 	lists := columns.Lists(file.Lists(records, len(units)))
-	return OfUnits("hdf5", path, columns, records, hint, lists, opts.Split, file)
+	for _, b := range lists.Broken {
+		columns.Hints = append(columns.Hints, fmt.Sprintf("no split: %v; correct the list to have it as one", b))
+	}
+	splits, err := lists.One(opts.Split)
+	if opts.Divide && err == nil {
+		var hints []string
+		splits, hints, err = lists.Several(opts.Lists)
+		columns.Hints = append(columns.Hints, hints...)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), columns.Close(), file.Close())
+	}
+	return OfUnits("hdf5", path, columns, records, hint, lists, splits, file)
 }
 
-// OfUnits returns the source of units. hint is a sentence for people, and split names one of lists, which then
-// divides the records. The source owns the files, also if there is an error.
-func OfUnits(kind, path string, columns *unit.Columns, records *unit.Records, hint string, lists []store.Split,
-	split string, files ...io.Closer) (source.Source, error) {
+// OfUnits returns the source of units. hint is a sentence for people, and splits are the splits that lists give, which
+// count more than the splits by the names of units. The source owns the files, also if there is an error.
+func OfUnits(kind, path string, columns *unit.Columns, records *unit.Records, hint string, lists unit.Lists,
+	splits []store.Split, files ...io.Closer) (source.Source, error) {
 	s, err := array.NewNamed(kind, path, source.BaseName(path), columns.List, columns.Name,
 		append([]io.Closer{columns}, files...)...)
 	if err != nil {
 		return nil, err
 	}
 	if of, ok := s.(interface {
-		InUnits(records string, lists []store.Split, coordinates map[string]source.Coordinates)
+		InUnits(records string, lists []store.Split, broken []source.BrokenList, coordinates map[string]source.Coordinates)
 		Note(hint string)
 	}); ok {
-		of.InUnits(records.String(), lists, columns.Coordinates)
+		of.InUnits(records.String(), lists.All, lists.Broken, columns.Coordinates)
 		for _, text := range append(columns.Hints, hint) {
 			if text != "" {
 				of.Note(text)
 			}
 		}
 	}
-	splits := columns.Splits()
-	// A list is no split of the file by itself: lists may overlap. Only the list that is asked for divides the
-	// records.
-	if i := slices.IndexFunc(lists, func(l store.Split) bool { return l.Name == split }); i >= 0 {
-		splits = []store.Split{lists[i], columns.Others(lists[i])}
+	if splits == nil {
+		splits = columns.Splits()
 	}
 	if splits != nil {
 		s = source.NewSplitSource(s, splits)

@@ -220,7 +220,7 @@ func (f *File) Names(selection []column.Selection) bool {
 func (f *File) Lists(records *unit.Records, most int) (lists []unit.List) {
 	for d := range f.meta.Data() {
 		if d.Err != nil || len(d.Dims) != 1 || d.Dims[0] < 1 || d.Dims[0] > int64(most) ||
-			d.Type.Class != meta.String && !d.Type.VlenString || records.Contains(trim(d.Path)) {
+			!d.IsText() || records.Contains(trim(d.Path)) {
 			continue
 		}
 		if names, err := cells.Texts(hierarchy{f}, trim(d.Path)); err == nil {

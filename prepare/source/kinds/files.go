@@ -157,7 +157,7 @@ func openUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files
 	if err != nil {
 		return nil, err
 	}
-	return dataset.OfUnits(kind, path, columns, records, hint, nil, "", root)
+	return dataset.OfUnits(kind, path, columns, records, hint, unit.Lists{}, nil, root)
 }
 
 // unitsOf returns the units of files: the files, or the groups in them.

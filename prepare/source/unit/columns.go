@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -138,56 +137,6 @@ func (c *Columns) Splits() (splits []store.Split) {
 		splits = append(splits, s)
 	}
 	return splits
-}
-
-// List is a list of units in a file, such as the units to train on.
-type List struct {
-	Name  string
-	Units []string // names, or last elements of names
-}
-
-// Lists returns the records of the units in lists, as splits. A list with a name that is no unit is skipped: it
-// lists something else.
-func (c *Columns) Lists(lists []List) (splits []store.Split) {
-	number := make(map[string]int)
-	for k, u := range c.units {
-		number[path.Base(u.Name())] = k
-	}
-	for k, u := range c.units {
-		number[u.Name()] = k
-	}
-	for _, list := range lists {
-		s, in := store.Split{Name: list.Name}, make([]bool, len(c.units))
-		for _, name := range list.Units {
-			k, ok := number[strings.Trim(name, "/")]
-			if !ok {
-				in = nil
-				break
-			}
-			in[k] = true
-		}
-		for k, ok := range in {
-			if ok && c.starts[k] < c.starts[k+1] {
-				s.Ranges = append(s.Ranges, [2]int64{c.starts[k], c.starts[k+1]})
-			}
-		}
-		if s.Ranges != nil {
-			splits = append(splits, s)
-		}
-	}
-	return splits
-}
-
-// Others returns the split of the records that are not in the split of. It has no ranges if there are none.
-func (c *Columns) Others(of store.Split) store.Split {
-	s, at := store.Split{Name: "others"}, int64(0)
-	for _, r := range append(slices.Clone(of.Ranges), [2]int64{c.starts[len(c.units)], 0}) {
-		if at < r[0] {
-			s.Ranges = append(s.Ranges, [2]int64{at, r[0]})
-		}
-		at = r[1]
-	}
-	return s
 }
 
 // splitsOf returns the splits of units by their names.

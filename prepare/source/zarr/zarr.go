@@ -45,7 +45,7 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	if units != nil && err == nil {
 		var columns *unit.Columns
 		if columns, err = unit.NewColumns(units, records, selection); err == nil {
-			return dataset.OfUnits("zarr", path, columns, records, hint, nil, "", f, root)
+			return dataset.OfUnits("zarr", path, columns, records, hint, unit.Lists{}, nil, f, root)
 		}
 	}
 	var list []array.Column

@@ -34,7 +34,8 @@ def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str
     unread = None if len(columns) == sum(map(len, places.values())) else opened
     return Layout(
         path, found["format"], found["records"], fields, columns, counts, manifest, found.get("digest", ""),
-        coordinates=found.get("coordinates") or {}, found_splits=found.get("splits"), opened=unread,
+        coordinates=found.get("coordinates") or {}, found_splits=found.get("splits"),
+        broken_splits=found.get("broken_splits") or (), opened=unread,
     )  # fmt: skip
 
 

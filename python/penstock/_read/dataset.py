@@ -527,7 +527,7 @@ class Dataset(Viewable):
         #: The fields by name, in order.
         self.fields: dict[str, Field] = self._fields_of(known)
         named = [f for f in known.values() if f.content == SOURCE_NAME]
-        ranges = select(self.path, self._layout.splits, self.split, self._layout.records)
+        ranges = select(self.path, self._layout, self.split)
         deleted = flat.deleted(self.manifest, self.path)
         self._ranges = ranges if deleted is None else _without(ranges, deleted)
         if not self._ranges:

@@ -35,6 +35,7 @@ class Layout:
     digest: str = ""  # of samples of the bytes of a .npy file, which has no manifest with an id
     coordinates: dict[str, dict[str, str]] = field(default_factory=dict)  # the arrays that are coordinates, by the name of the axis
     found_splits: Any = None  # the splits of a file without a manifest
+    broken_splits: Any = ()  # lists that name units which the file does not have: dicts of "name" and "missing"
     opened: Any = None  # of the columns that are not mapped: the dataset that the program has open, a reader.OpenedDataset
 
     def __post_init__(self) -> None:
@@ -78,11 +79,16 @@ def blocks(count: int, row_bytes: int) -> int:
     return -(-count // (1 if row_bytes >= 4096 else 65536 // row_bytes))
 
 
-def select(name: str, splits: dict[str, list[tuple[int, int]]], split: str | None, records: int) -> list[tuple[int, int]]:
+def select(name: str, layout: Layout, split: str | None) -> list[tuple[int, int]]:
     """Return the ranges of a split's records; of all records if split is None."""
+    splits = layout.splits
     if split is None:
-        return [(0, records)]
+        return [(0, layout.records)]
     if split not in splits:
+        for broken in layout.broken_splits:
+            if broken["name"] == split:
+                missing = ", ".join(map(repr, broken["missing"]))
+                raise MissingError(f"{redacted(name)}: split {split!r} names {missing:.300}, which the file does not have; correct the list")
         known = ", ".join(splits) or "none"
         raise MissingError(f"{redacted(name)}: no split {split!r:.100}; there are: {known}")
     if not splits[split]:

@@ -25,6 +25,7 @@ type Raw struct {
 	Kind    string        `json:"kind"` // such as "imagefolder"
 	Records int           `json:"records"`
 	Splits  []string      `json:"splits,omitempty"`
+	Lists   []string      `json:"lists,omitempty"` // of records in the file; a list can be read as a split
 	Fields  []store.Field `json:"fields"`
 	Ignored int64         `json:"ignored"` // files that are not samples
 	Hints   []string      `json:"hints,omitempty"`
@@ -38,8 +39,12 @@ func DescribeRaw(ctx context.Context, path string) (*Raw, error) {
 		return nil, err
 	}
 	info := src.Info()
+	var lists []string
+	for _, s := range info.Lists {
+		lists = append(lists, s.Name)
+	}
 	return &Raw{
-		Path: src.Name(), name: info.Name, Kind: info.Kind, Records: src.Len(), Splits: info.Splits,
+		Path: src.Name(), name: info.Name, Kind: info.Kind, Records: src.Len(), Splits: info.Splits, Lists: lists,
 		Fields: src.Schema().Fields, Ignored: info.Ignored.Count, Hints: info.Hints, Where: info.Records,
 	}, src.Close()
 }
@@ -59,6 +64,11 @@ func (r *Raw) recordsText() string {
 		other += "[:]"
 	}
 	return text + "; the other choice is " + shell.Command("--records", other)
+}
+
+// listsText names the lists of records, and says how one is read.
+func (r *Raw) listsText() string {
+	return source.Enumerate(r.Lists, 8) + fmt.Sprintf("; split=%q in Python reads one", r.Lists[0])
 }
 
 // Render prints the source, and the command that makes a dataset of it.

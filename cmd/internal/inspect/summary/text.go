@@ -62,6 +62,9 @@ func (s *Summary) renderHead(b *strings.Builder) {
 	switch {
 	case s.Samples != nil:
 		t.Add("records", s.Samples.recordsText())
+		if s.Samples.Lists != nil {
+			t.Add("lists", s.Samples.listsText())
+		}
 	case s.Unread != "":
 		t.Add("records", s.Unread)
 	case s.Unmappable != "":

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/digest"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
@@ -51,7 +52,7 @@ func (o *Uploader) Follow(w store.Writer, dest string, splits []string) (store.W
 	}
 	o.known = make(map[string]bool)
 	if len(splits) > 0 {
-		o.first = splits[0] + "+"
+		o.first = layout.FileName(splits[0]) + "+"
 	}
 	if err := o.check(); err != nil {
 		return nil, errors.Join(err, w.Close())
