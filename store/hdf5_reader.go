@@ -41,7 +41,23 @@ func openHDF5(path, generation string, opts OpenOptions) (*Dataset, error) {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
 	defer f.Close()
-	return readHDF5(path, file, opts)
+	d, err := readHDF5(path, file, opts)
+	if err != nil {
+		return nil, err
+	}
+	d.identifyCoordinates(func(name string) (*chunk.Reader, tensor.Spec, error) {
+		data, err := file.Dataset("/" + name)
+		if err != nil {
+			return nil, tensor.Spec{}, err
+		}
+		spec, err := data.Spec()
+		if err != nil {
+			return nil, spec, err
+		}
+		r, err := chunk.NewReader(f, data, chunk.Options{})
+		return r, spec, err
+	})
+	return d, nil
 }
 
 // found describes, for an error, what a file is that is not HDF5.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/vfs"
@@ -125,6 +126,15 @@ func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 				a.Path, a.Err, strings.Join(known, ", "))
 		}
 	}
+	d.identifyCoordinates(func(name string) (*chunk.Reader, tensor.Spec, error) {
+		a := g.Arrays[slices.IndexFunc(g.Arrays, func(a *zarr.Array) bool { return a.Path == name })]
+		spec, err := a.Spec()
+		if err != nil {
+			return nil, spec, err
+		}
+		r, err := a.Reader(chunk.Options{})
+		return r, spec, err
+	})
 	return nil
 }
 

@@ -6,6 +6,7 @@
 package tensor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -72,12 +73,39 @@ type Spec struct {
 	// errors. "" means that nothing is known. Numbers of different meaning are not joined. It is not stored.
 	Meaning string `json:"-"`
 
+	// Coordinates identify the coordinates of the axes in Dims, as far as a file of another program has them and they are
+	// known: equal coordinates have equal identities. The coordinates of the records are not among them. It is not stored.
+	Coordinates []string `json:"-"`
+
 	// Features are the names of the columns of a sparse row, or of the values of a record of one axis: of Width or of that
 	// axis. It is nil where they are not known.
 	Features []string `json:"features,omitempty"`
 
 	// Width is how many columns rows of the content Sparse have; 0 in other fields.
 	Width int `json:"width,omitempty"`
+}
+
+// Unlike returns how the numbers of another field of this type differ in meaning, so that they cannot be joined; "" if they
+// do not differ as far as both are known.
+func (s Spec) Unlike(other Spec) string {
+	if s.Meaning != other.Meaning && s.Meaning != "" && other.Meaning != "" {
+		return fmt.Sprintf("is in %s there, and in %s here, so their numbers are not alike", s.Meaning, other.Meaning)
+	}
+	for k := range min(len(s.Coordinates), len(other.Coordinates)) {
+		if a, b := s.Coordinates[k], other.Coordinates[k]; a != b && a != "" && b != "" {
+			return fmt.Sprintf("has other values of %s there than here", s.Dims[k])
+		}
+	}
+	return ""
+}
+
+// Known returns the field with what another field of the same meaning knows of it.
+func (s Spec) Known(other Spec) Spec {
+	s.Meaning = cmp.Or(s.Meaning, other.Meaning)
+	if s.Coordinates == nil && len(s.Dims) == len(other.Dims) {
+		s.Coordinates = other.Coordinates
+	}
+	return s
 }
 
 // Values of Spec.Layout: which axis of an image is which.

@@ -1,6 +1,10 @@
 package layout
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,4 +18,29 @@ func NamedAxes(dims []string, shape tensor.Shape) []string {
 		return nil
 	}
 	return append(slices.Clone(dims), make([]string, len(shape)+1-len(dims))...)
+}
+
+// SetCoordinates sets the Coordinates of a field whose axes have names. id returns the identity of the coordinates of an
+// axis, "" if it is not known.
+func SetCoordinates(s *tensor.Spec, id func(axis string) string) {
+	if len(s.Dims) < 2 {
+		return
+	}
+	ids := make([]string, len(s.Dims))
+	for k := range ids[1:] {
+		ids[k+1] = id(s.Dims[k+1])
+	}
+	if strings.Join(ids, "") != "" {
+		s.Coordinates = ids
+	}
+}
+
+// CoordinatesID returns the identity of coordinates, which is the same for equal numbers of different types.
+func CoordinatesID(d tensor.DType, values []byte) string {
+	h, number := sha256.New(), make([]byte, 8)
+	for ; len(values) > 0; values = values[d.Size():] {
+		binary.LittleEndian.PutUint64(number, math.Float64bits(d.Read(values).Float64()))
+		h.Write(number)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }

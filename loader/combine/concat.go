@@ -26,14 +26,15 @@ import (
 type Concat struct{ route }
 
 // NewConcat returns the Source of all records of sources, which must have the same fields: names, types,
-// shapes, contents, layouts and, of those that are a loader.ClassedSource, names of classes. Normalizations,
-// which a Source does not declare, are for the caller to compare. The caller still closes the sources.
+// shapes, contents, layouts, meanings as far as they are known and, of those that are a loader.ClassedSource, names of
+// classes. Normalizations, which a Source does not declare, are for the caller to compare. The caller still closes the
+// sources.
 func NewConcat(sources ...loader.Source) (*Concat, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("combine: concat: no sources")
 	}
 	c := &Concat{}
-	c.kind, c.specs, c.how = "concat", sources[0].Specs(), func() []any { return nil }
+	c.kind, c.specs, c.how = "concat", slices.Clone(sources[0].Specs()), func() []any { return nil }
 	for _, s := range c.specs {
 		c.fields = append(c.fields, viewed{name: s.Name})
 	}
@@ -44,6 +45,12 @@ func NewConcat(sources ...loader.Source) (*Concat, error) {
 		}
 		if err := sameSpecs(c.specs, src.Specs()); err != nil {
 			return nil, fmt.Errorf("combine: concat: source %d: %w", i, err)
+		}
+		for k, spec := range src.Specs() {
+			if how := c.specs[k].Unlike(spec); how != "" {
+				return nil, fmt.Errorf("combine: concat: source %d: field %q %s", i, spec.Name, how)
+			}
+			c.specs[k] = c.specs[k].Known(spec)
 		}
 		if m.can.Ragged == nil && slices.ContainsFunc(src.Specs(), func(s tensor.Spec) bool { return s.Ragged }) {
 			return nil, fmt.Errorf("combine: concat: source %d has fields of variable length, but is no loader.RaggedSource", i)

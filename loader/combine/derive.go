@@ -147,7 +147,7 @@ func newDerived(src loader.Source, by Derive) (*derived, error) {
 	for i := range d.fields {
 		f := &d.fields[i]
 		if len(d.spec.Dims) == 0 && slices.Equal(f.spec.Shape, shape) {
-			d.spec.Dims = f.spec.Dims
+			d.spec.Dims, d.spec.Coordinates = f.spec.Dims, f.spec.Coordinates
 		}
 		f.places = placesIn(shape, f.spec.Shape)
 	}

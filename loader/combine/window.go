@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -417,7 +418,13 @@ func (p *planner) field(out WindowField) error {
 	if f.in.Ragged {
 		f.out.Shape, f.out.Ragged, f.out.Content = tensor.Shape{}, true, tensor.Images
 	} else {
-		f.out.Dims = dimsOf(a.dims)
+		f.out.Dims, f.out.Meaning = dimsOf(a.dims), a.spec.Meaning
+		layout.SetCoordinates(&f.out, func(axis string) string { // of axes that stay whole
+			if k := slices.Index(a.spec.Dims, axis); k >= 0 && len(a.spec.Coordinates) > 0 && f.cuts[k].axis < 0 {
+				return a.spec.Coordinates[k]
+			}
+			return ""
+		})
 	}
 	f.rows = !f.in.Ragged && f.cuts[0].dilation == 1 && !slices.ContainsFunc(f.cuts[1:], func(c cut) bool { return c.axis >= 0 })
 	if err := p.fill(&f); err != nil {

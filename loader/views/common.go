@@ -19,6 +19,9 @@ func Common(names []string, fields [][]store.Field) ([]store.Field, error) {
 		if err := agree(out, fields[i]); err != nil {
 			return nil, fmt.Errorf("%s and %s cannot be loaded together: %w", shell.Line(names[0]), shell.Line(names[i]), err)
 		}
+		for k := range out {
+			out[k].Spec = out[k].Known(fields[i][k].Spec)
+		}
 	}
 	for k := range out {
 		if slices.ContainsFunc(fields, func(of []store.Field) bool {
@@ -51,6 +54,10 @@ func agree(first, fields []store.Field) error {
 		if !slices.Equal(f.Classes, g.Classes) {
 			return fmt.Errorf("field %q has the classes %s there, and %s here, so that a number is not the same class; "+
 				"preprocess both alike, or leave it out (fields=)", f.Name, classes(f), classes(g))
+		}
+		if how := f.Unlike(g.Spec); how != "" {
+			return fmt.Errorf("field %q %s; leave it out (fields=), or if its numbers are alike all the same, make a dataset of "+
+				"each, which has no units: penstock preprocess FILE DEST, and load these as a list", f.Name, how)
 		}
 		if n, m := f.Normalization, g.Normalization; applied(n) != applied(m) || applied(n) && !equal(n, m) {
 			return fmt.Errorf("field %q is stored after another normalization, %s there and %s here; preprocess both alike "+

@@ -212,7 +212,7 @@ func (d *Dataset) openDerive(ctx context.Context, n *Node, open openFunc) (opene
 	fields := slices.Clone(v.fields)
 	for _, spec := range src.Specs()[len(fields):] {
 		f := store.NewField(spec.Name, spec.DType, spec.Shape...)
-		f.Dims = spec.Dims
+		f.Dims, f.Coordinates = spec.Dims, spec.Coordinates
 		fields = append(fields, f)
 	}
 	return opened{src, fields}, nil

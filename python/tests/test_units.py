@@ -418,11 +418,19 @@ class UnitsTest(Trees):
             self.write_day(f"{folder}/x_1.nc", 1, 2, **changes)
             with self.assertRaisesRegex(penstock.Error, re.escape(words)) as e:
                 penstock.DataLoader(folder, 2)
+            files, fields = [f"{folder}/x_{i}.nc" for i in range(2)], ["time", "t2m"]
+            alone = [penstock.open(file, fields=fields) for file in files]
+            words = r'"t2m" has other values of lat' if "lat" in changes else r'"time" is in units "hours since 2020-01-01" there, and'
+            with self.assertRaisesRegex(penstock.Error, words):
+                penstock.DataLoader(files, 2, fields=fields)
+            with self.assertRaisesRegex(penstock.Error, words):
+                alone[0].concat(alone[1])
+            self.assertEqual(len(alone[0].concat(alone[0])), 6)
             if "since" in changes:
                 flags = shlex.split(re.search(r"--fields [^ ;]*", str(e.exception))[0])
                 self.run_command("preprocess", folder, folder + ".fields", "--records", "*[:]", *flags)
                 continue
-            with self.assertRaisesRegex(penstock.Error, re.escape(words)):
+            with self.assertRaisesRegex(penstock.Error, "lat has other values than in x_0.nc"):
                 penstock.open(folder, fields=["t2m"])
             for i in range(2):
                 self.run_command("preprocess", f"{folder}/x_{i}.nc", f"{folder}/{i}", "--fields", "t2m")

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/tensor"
 )
@@ -53,7 +54,7 @@ func (c *Columns) compare() error {
 	for _, axis := range axes {
 		members = append(members, c.coordinates[axis])
 	}
-	want, rows := make([][]byte, len(axes)), newCourse(c.coordinates[c.axis])
+	want, ids, rows := make([][]byte, len(axes)), make(map[string]string), newCourse(c.coordinates[c.axis])
 	for k, u := range c.units {
 		columns, closer, err := u.Open(members)
 		for i := 0; i < len(columns) && err == nil; i++ {
@@ -71,6 +72,7 @@ func (c *Columns) compare() error {
 				rows.add(k, columns[i].Field.Spec, values)
 			case k == 0:
 				want[i] = values
+				ids[axes[i]] = layout.CoordinatesID(columns[i].Field.DType, values)
 			case !bytes.Equal(values, want[i]):
 				err = fmt.Errorf("%s has other values than in %s%s", members[i], c.units[0].Name(), apart)
 			}
@@ -81,6 +83,9 @@ func (c *Columns) compare() error {
 		if err != nil {
 			return within(u, err)
 		}
+	}
+	for i := range c.members {
+		layout.SetCoordinates(&c.members[i].Field.Spec, func(axis string) string { return ids[axis] })
 	}
 	if c.records.File == "" {
 		return nil

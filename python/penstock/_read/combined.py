@@ -185,6 +185,9 @@ class Concat(Kind):
         count = int(self._ends[-1])
         if fill is None:
             fields = _common(parts)
+            if sum(part.format in ("hdf5", "zarr") and not part.manifest for whole in parts for part in whole.datasets()) > 1:
+                # The program knows the units and coordinates of files of other programs, and refuses to join others.
+                OpenedDataset(shared(), {"view": {"concat": [asked(part, reads=False) for part in parts]}}).close()
             records = self._in_all(parts, fields)
         else:
             every = {name: f for part in reversed(parts) for name, f in part.fields.items()}
