@@ -52,3 +52,6 @@ func (*packed) reset() {}
 func (w *Weights) rowsFast(_ []byte, _ int, _ []byte, _, _, _, _, _ int) int { return 0 }
 
 func (w *Weights) columnFast(_, _ []byte, _, _ int) int { return 0 }
+
+// Instructions names the vector instructions of the kernels in assembly, of which this build has none.
+func Instructions() string { return "" }

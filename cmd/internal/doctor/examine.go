@@ -9,11 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/cpu"
-
 	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/internal/version"
@@ -65,20 +64,14 @@ func firstLine(path string) string {
 	return line
 }
 
-// processor reports the number of cores, and the vector instructions by the features of the CPU.
-// The packages with kernels decide for themselves which of the features they use.
+// processor reports the number of cores, and the vector instructions of the kernels.
 func processor() finding {
-	f := finding{Name: "CPU"}
-	kernels := "loops in Go"
-	switch {
-	case runtime.GOARCH == "arm64":
-		kernels = "NEON"
-	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL:
-		kernels = "AVX-512"
-	case cpu.X86.HasAVX2:
-		kernels = "AVX2"
-	case runtime.GOARCH == "amd64":
-		f.Advice = "it has no AVX2, so images are resized by slower loops"
+	f, kernels := finding{Name: "CPU"}, kernel.Instructions()
+	if kernels == "" {
+		kernels = "loops in Go"
+		if runtime.GOARCH == "amd64" {
+			f.Advice = "it has not AVX2, FMA and F16C, so images are resized by slower loops"
+		}
 	}
 	f.Found = fmt.Sprintf("%d cores, %d used; kernels for %s", runtime.NumCPU(), runtime.GOMAXPROCS(0), kernels)
 	return f

@@ -82,7 +82,9 @@ func marking(name, short string, f *cacheFlags, mark func(*rawcache.Entry) error
 		RunE: func(cmd *cobra.Command, args []string) error {
 			entries, err := f.chosen(args)
 			for _, e := range entries {
-				if err = errors.Join(err, mark(&e)); err == nil {
+				if failed := mark(&e); failed != nil {
+					err = errors.Join(err, failed)
+				} else {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: %sned\n", shell.Line(e.Name), name)
 				}
 			}
