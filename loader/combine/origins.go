@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/internal/order"
 	"github.com/penstock/penstock/tensor"
 )
@@ -188,8 +189,9 @@ func divide(ranges [][2]int, borders []int) (out [][2]int) {
 	return out
 }
 
-// borders returns the records at which the value of a field differs from the record before. A NaN
-// is an error: NaN differs from itself, so that every record would begin a group.
+// borders returns the records at which the value of a field differs from the record before, or that begin another
+// source of a [Concat]: the number of an episode counts in one source, and means another episode in the next. A NaN is an
+// error: NaN differs from itself, so that every record would begin a group.
 func borders(ctx context.Context, src *member, field string) (list []int, err error) {
 	specs := src.Specs()
 	i := fieldOf(specs, field)
@@ -205,7 +207,7 @@ func borders(ctx context.Context, src *member, field string) (list []int, err er
 	defer src.Release()
 	const step = 1 << 14
 	size := specs[i].RecordBytes()
-	indices, data, last := make([]int, step), make([]byte, step*size), []byte(nil)
+	indices, data, last, from := make([]int, step), make([]byte, step*size), []byte(nil), uint64(0)
 	for at := 0; at < src.Len(); at += step {
 		n := min(step, src.Len()-at)
 		order.Consecutive(at, indices[:n])
@@ -218,13 +220,38 @@ func borders(ctx context.Context, src *member, field string) (list []int, err er
 				return nil, fmt.Errorf("record %d of %q is NaN, which equals no other value and so belongs to no "+
 					"group; give it a value, or select the other records first", at+k, field)
 			}
-			if last != nil && !bytes.Equal(value, last) {
+			in := sourceOf(src.Source, field, at+k)
+			if last != nil && (in != from || !bytes.Equal(value, last)) {
 				list = append(list, at+k)
 			}
-			last = append(last[:0], value...)
+			last, from = append(last[:0], value...), in
 		}
 	}
 	return list, nil
+}
+
+// sourceOf returns a number for the source that a record of a field is in, below all views and Concats: a hash of its
+// places in them. A Concat may have one source twice.
+func sourceOf(src loader.Source, field string, record int) (hash uint64) {
+	for {
+		var r *route
+		switch s := src.(type) {
+		case *Concat:
+			r = &s.route
+		case *View:
+			r = &s.route
+		default:
+			return hash
+		}
+		s, err := r.at(field, record, record+1)
+		if err != nil {
+			return hash
+		}
+		if len(r.ends) > 1 {
+			hash = (hash ^ uint64(s.segment+1)) * 1099511628211 // as FNV-1a
+		}
+		src, field, record = s.Source, s.field, s.first
+	}
 }
 
 // comparable makes equal floats equal bytes (0 and -0 differ in a bit), and returns false if one is

@@ -41,7 +41,8 @@ type Window struct {
 	Dims map[string][]string `json:"dims,omitempty"` // the names of the axes of fields, in place of the Source's
 
 	// Group names a field of the first Source: where its value changes from one record to the next, another group
-	// begins. Ranges are ranges [first, end) of records. No window crosses from one group, or out of a range.
+	// begins, and where a source of a Concat ends. Ranges are ranges [first, end) of records. No window crosses from one
+	// group, or out of a range.
 	Group  string   `json:"group,omitempty"`
 	Ranges [][2]int `json:"within,omitempty"`
 

@@ -362,6 +362,31 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// Windows of groups do not cross from one source of a Concat to the next, though the group has the same value in both.
+func TestWindowGroupsOfConcat(t *testing.T) {
+	src, err := combine.NewArrays(combine.Array{Name: "x", Values: tensor.From([]int32{0, 1, 2})},
+		combine.Array{Name: "episode", Values: tensor.From([]int64{0, 0, 0})})
+	require.NoError(t, err)
+	both, err := combine.NewConcat(src, src)
+	require.NoError(t, err)
+	nested, err := combine.NewConcat(both, src)
+	require.NoError(t, err)
+	chosen, err := combine.NewSelect(nested, combine.Select{Ranges: [][2]int{{1, 9}}})
+	require.NoError(t, err)
+	for want, src := range map[string]loader.Source{
+		"[0 1 1 2 0 1 1 2]": both, "[0 1 1 2 0 1 1 2 0 1 1 2]": nested, "[1 2 0 1 1 2 0 1 1 2]": chosen,
+	} {
+		ws, err := combine.NewWindows(t.Context(), combine.Window{Sizes: map[string]int{"0": 2}, Group: "episode",
+			Fields: []combine.WindowField{{Name: "x"}}}, src)
+		require.NoError(t, err)
+		v, err := ws.Slice("x", 0, ws.Len())
+		require.NoError(t, err)
+		if got := fmt.Sprint(tensor.As[int32](v)); got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+	}
+}
+
 // TestWindowOrigins takes origins from a table, and groups from a field.
 func TestWindowOrigins(t *testing.T) {
 	x := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}

@@ -158,7 +158,8 @@ class Viewable(Source):
             keep: "full" leaves out windows that reach beyond an edge, which nothing does with "wrap". "partial" has one for every element;
                 it is the default with ``pad``.
             dims: The names of the axes of fields, in place of the file's names: ``{"t2m": ["time", "lat", "lon"]}``.
-            group: A field, or an array with a value for each record: windows never cross from one value to another.
+            group: A field, or an array with a value for each record: windows never cross from one value to another. With a
+                field, they do not cross from one dataset of ``concat`` to the next either, as episodes count from 0 in each.
             ranges: Ranges [first, end) of records that windows never leave.
             origins: The positions of windows in place of a grid: an array with one row each, and one column for each axis of ``sizes``, in the
                 order in which the first field has them, which is the order of ``axes``.
