@@ -191,7 +191,8 @@ class TestPackage(unittest.TestCase):
         exec("from penstock import *", names)
         self.assertEqual({name: names[name] for name in before}, before)
         self.assertEqual([name for name in penstock.__all__ if hasattr(builtins, name)], [])
-        self.assertLessEqual({"open", "map", "DataLoader"}, set(dir(penstock)))
+        self.assertLessEqual({"open", "map", "DataLoader", "transforms", "torch"}, set(dir(penstock)))
+        self.assertFalse({"Any", "importlib", "annotations"} & set(dir(penstock)))
 
     def test_dataclasses_are_those_of_the_standard_library(self):
         for options in ({}, {"frozen": True}):
