@@ -262,8 +262,8 @@ func (r *run) leaveOut(s *execute.Slot) error {
 	switch {
 	case r.Skip, missing && r.Missing == column.MissingSkip:
 	case errors.Is(s.Err, source.ErrNoImage):
-		return fmt.Errorf("%s: %w; use --missing skip to leave out such samples, or the type :images in "+
-			"--fields, of which a record may have none", called(s.Sample.Name), s.Err)
+		return fmt.Errorf("%s: %w; use --missing skip to leave out such samples; of the type images, a record may have none: "+
+			"%s", called(s.Sample.Name), s.Err, column.WithImages(r.info.Fields))
 	case missing:
 		return fmt.Errorf("%s: %w; use --missing nan, a value or skip: they fill in such values, or leave out such samples",
 			called(s.Sample.Name), s.Err)

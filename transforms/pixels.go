@@ -38,6 +38,9 @@ func FindPixels(specs []tensor.Spec, own map[string]json.RawMessage, all json.Ra
 		case !named && len(layouts) == 1:
 			others = append(others, s)
 		case op == "":
+		case layouts == nil && s.IsBytes():
+			return nil, fmt.Errorf("field %q: %s is for images, and the field has bytes that are none; if they name images, several "+
+				"or none a record: --fields %s:images, and the other fields", s.Name, op, s.Name)
 		case layouts == nil:
 			return nil, fmt.Errorf("field %q: %s is for images: files, or uint8 of shape (H, W, C) or (C, H, W) with 1 or 3 "+
 				"channels, and the field is %v", s.Name, op, s)

@@ -42,7 +42,7 @@ type Options struct {
 	Instances []string // fields whose rows are the instances of one list
 	Outside   bool     // files that tables and links name may be outside of the source's folder
 
-	Fields []string // fields of the Source, in this order; nil for all
+	Fields []string // fields of the Source, in this order: names, or entries of Columns; nil for all
 
 	// Split is the split to load: a split of the source's folders or files, one of Shares, or a list of units in an
 	// HDF5 file; "" means all records.
@@ -174,6 +174,9 @@ func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 	}
 	if kind == "tar" {
 		at.hold()
+	}
+	if selection := column.Declared(o.Fields); o.Columns == "" && selection != "" {
+		o.Columns, o.Fields = selection, nil
 	}
 	if o.Columns == "" && len(o.Fields) > 0 && kinds.HasUnits(kind) { // arrays that are not read may have another length
 		o.Columns, o.Fields = column.Names(o.Fields), nil

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/store"
 )
 
@@ -265,7 +266,7 @@ func (l *records) each(ctx context.Context, name string, indices []int, f func(i
 			err = r.read(sample, at)
 		}
 		if err != nil {
-			return &RecordError{record, sample.Name, err}
+			return l.failed(record, err)
 		}
 		if err := f(i, r.slot.Record.Values[at]); err != nil {
 			return err
@@ -279,6 +280,9 @@ func (l *records) failed(record int, err error) error {
 	sample, none := l.sample(record)
 	if none != nil {
 		return errors.Join(err, none)
+	}
+	if errors.Is(err, source.ErrNoImage) {
+		err = fmt.Errorf("%w; of the type images, a record may have none: %s", err, column.WithImages(l.info.Fields))
 	}
 	return &RecordError{record, sample.Name, err}
 }

@@ -131,6 +131,7 @@ type Coordinates struct {
 type Field struct {
 	store.Field
 	Origin  string // for messages: the column, member or array that the value comes from
+	Column  string // of a table; "" for several columns, and for other sources
 	Derived bool   // computed from the sample's name, so a fingerprint of the name covers the value
 	Stored  bool   // the source is a dataset that stores the value unchanged, so the copy can store it unchanged, too
 

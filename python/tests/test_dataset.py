@@ -512,7 +512,7 @@ class ReplacedTest(data.Copied):
             f["names"] = [b"a"] * 6
             f["long"] = np.arange(7)
         for fields in (None, ["g/y", "long"]):
-            with self.assertRaisesRegex(penstock.Error, r"of several lengths: g/y has 6, long has 7.*--fields "):
+            with self.assertRaisesRegex(penstock.Error, r"of several lengths: g/y has 6, long has 7.*fields="):
                 penstock.open(path, fields=fields)
         with penstock.open(path, fields=["x", "names"]) as ds:
             self.assertEqual((list(ds.fields), ds[5]["x"].tolist(), ds[5]["names"]), (["x", "names"], [10, 11], "a"))

@@ -88,9 +88,13 @@ class TestPreprocess(Writing):
         for text, want in [  # values are strings, and commands stay commands
             ("; use --on-error skip to leave out such samples", '; use on_error="skip" to leave out such samples'),
             ("rows: --records '*[:]', or each of them: --records '*'?", 'rows: records="*[:]", or each of them: records="*"?'),
-            ("one length: --fields a,b/c; or x", 'one length: fields="a,b/c"; or x'),
+            ("one length: --fields a,b/c; or x", 'one length: fields=["a", "b/c"]; or x'),
+            ("give --fields '\"a, b\"=x:float32[2,3],y:label'", r'give fields=["\"a, b\"=x:float32[2,3]", "y:label"]'),
             ("it: penstock preprocess a.csv b --on-error skip", "it: penstock preprocess a.csv b --on-error skip"),
-            ("it: tar --sort=name -cf N .; or --fields images:images takes all", 'it: tar --sort=name -cf N .; or fields="images:images" takes all'),
+            (
+                "it: tar --sort=name -cf N .; or --fields images:images takes all",
+                'it: tar --sort=name -cf N .; or fields=["images:images"] takes all',
+            ),
             ("--sixteen-bit kept or high-byte takes it; see --max-errors", 'sixteen_bit="kept" or high-byte takes it; see max_errors'),
         ]:
             self.assertEqual(failure(b"preprocess: " + text.encode()), want)

@@ -323,8 +323,20 @@ class SeveralImages(unittest.TestCase):
                 sources += [name + ".parquet", name + ".arrow"]
         for name in sources:
             with self.subTest(name):
-                with self.assertRaisesRegex(penstock.Error, "the type :images"):
+                advice = r'of the type images, a record may have none: fields=\["id", "image:images"\]'
+                with self.assertRaisesRegex(penstock.Error, advice):
                     penstock.preprocess(self.path(name), self.path("refused"), fields="id,image:image", progress=False)
+                options = {"prepare": "off", "output": "numpy"}
+                with (
+                    self.assertRaisesRegex(penstock.Error, advice),
+                    penstock.DataLoader(self.path(name), 3, fields=["id", "image:image"], **options) as loader,
+                ):
+                    next(iter(loader))
+                with penstock.DataLoader(self.path(name), 3, fields=["image=image:images", "id"], **options) as loader:
+                    (batch,) = loader
+                    self.assertEqual(([len(files) for files in batch["image"]], batch["id"].tolist()), ([1, 0, 1], [0, 1, 2]))
+                ds = penstock.open(self.path(name), fields=["image=image:images"], cache_dir=self.path("cache"))
+                self.assertEqual((list(ds.fields), [len(ds[i]["image"]) for i in range(3)]), (["image"], [1, 0, 1]))
                 penstock.preprocess(self.path(name), self.path("made"), fields="id,image=pictures:images", progress=False, overwrite=True)
                 with penstock.open(self.path("made")) as ds:
                     got = [[file.tobytes() for file in ds[i]["pictures"]] for i in range(3)]

@@ -49,7 +49,8 @@ func EachMember(text []byte, prefix string, depth int, f func(column string, c C
 func notJSON(err error) error {
 	if text := err.Error(); strings.Contains(text, "'N'") || strings.Contains(text, "'I'") {
 		return source.ValueError("not JSON, which has no NaN and no Infinity; write the table as CSV: "+
-			"pandas.read_json(FILE, lines=True).to_csv(OTHER, na_rep='nan', index=False): %w", err)
+			"pandas.read_json(FILE, lines=True).to_csv(OTHER, na_rep='nan', index=False), without lines=True for a file of one "+
+			"array: %w", err)
 	}
 	return source.ValueError("not JSON: %w", err)
 }

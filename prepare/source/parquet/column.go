@@ -219,7 +219,7 @@ func (c *leafColumn) decide() error {
 	if err != nil {
 		return err
 	}
-	c.field.Origin = "column " + c.name + timeNote(c.leaf.Node.Type())
+	c.field.Column, c.field.Origin = c.name, "column "+c.name+timeNote(c.leaf.Node.Type())
 	return c.field.Spec.Validate()
 }
 

@@ -196,6 +196,7 @@ func newTarget(c *Column, w column.Selection) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.field.Column = c.Name
 	if t.field.Origin = "column " + c.Name; c.Note != "" {
 		t.field.Origin += " (" + c.Note + ")"
 	}

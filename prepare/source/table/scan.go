@@ -242,7 +242,7 @@ func (s *tableScan) column(w column.Selection) (tableColumn, error) {
 
 // add adds a field and assigns positions to its cells.
 func (t *table) add(c tableColumn) {
-	c.field.Origin = fmt.Sprintf("column %s as %v%s", c.name, c.typ, c.note)
+	c.field.Column, c.field.Origin = c.name, fmt.Sprintf("column %s as %v%s", c.name, c.typ, c.note)
 	if c.concat {
 		c.field.Origin = fmt.Sprintf("columns %s (%d) as %v", c.name, len(c.from), c.typ)
 	}

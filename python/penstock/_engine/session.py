@@ -19,6 +19,7 @@ import numpy as np
 
 from .._base import forks
 from .._base.errors import CorruptError, Error, NotFoundError
+from .._base.parameters import in_python
 from .._base.program import uninterrupted
 from .._base.urls import redacted
 from .._read.field import STORAGE, Field, from_json, shape_of
@@ -469,10 +470,10 @@ class Session:
     def _failed(self, message: Any, name: str = "failed") -> Error:
         """Return why no batch comes."""
         if self._workers is None:
-            return Error(text(message, name))
+            return Error(in_python(text(message, name)))
         from ..functions.running import failure
 
-        return failure(text(message, name), message.get("raised"), self._workers)
+        return failure(in_python(text(message, name)), message.get("raised"), self._workers)
 
     def has_next(self) -> bool:
         """Return whether a message of the feeding process has arrived."""

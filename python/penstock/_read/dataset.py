@@ -640,15 +640,17 @@ def open_dataset(
             raise
         from .._write.prepare import cached
 
+        fields = chosen(fields)
+        declared = fields if any(c in name for name in fields or () for c in ":=") else None  # COLUMN=FIELD:TYPE
         try:
-            made = cached(os.fsdecode(path), cache_dir)
+            made = cached(os.fsdecode(path), cache_dir, declared)
         except Error as of_samples:
             if os.path.isfile(name):  # whose kind is known, and which is no dataset
                 raise of_samples from None
             raise Error(f"{e}; as raw samples: {of_samples}") from None
         if made is None:
             raise e from None
-        ds = _open_made(made, fields, split, mode)
+        ds = _open_made(made, None if declared else fields, split, mode)
         ds._samples = os.fsdecode(path)
         return ds
 

@@ -192,7 +192,7 @@ def standardized(x: np.ndarray, mean: Iterable[float], std: Iterable[float], lay
 def chosen(fields: Iterable[str] | None, option: str = "fields") -> tuple[str, ...] | None:
     """Return the names of the fields that were asked for; None is all."""
     if isinstance(fields, str):
-        raise TypeError(f"{option} is {fields!r}; it is a list of names: [{fields!r}]")
+        raise TypeError(f"{option} is {fields!r}; it is a list of names: {fields.split(',')}")
     return None if fields is None else tuple(fields)
 
 

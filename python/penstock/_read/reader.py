@@ -21,6 +21,7 @@ import numpy as np
 
 from .._base import forks
 from .._base.errors import CorruptError, Corruption, Error, MissingError, NotFoundError, UnsupportedError
+from .._base.parameters import in_python
 from .._base.program import start, uninterrupted
 from .field import Field
 from .ragged import Ragged, batch_of, present
@@ -88,7 +89,7 @@ class Reader:
                 answer = json.loads(_exactly(process.stdout, int.from_bytes(length, "little")))
                 if "error" in answer:
                     self._between = True
-                    raise _KINDS.get(answer.get("kind", ""), Error)(answer["error"])
+                    raise _KINDS.get(answer.get("kind", ""), Error)(in_python(answer["error"]))
             received = receive(answer, process.stdout)
             self._between = True
             return received

@@ -219,12 +219,12 @@ _BUSY = "another process is building it"
 _AGAIN = 0.5
 
 
-def cached(source: Path, cache_dir: Path | None = None, cache_size: int | str | None = None, progress: Wanted = None) -> dict[str, Any] | None:
+def cached(source: Path, cache_dir: Path | None = None, fields: Sequence[str] | None = None, progress: Wanted = None) -> dict[str, Any] | None:
     """Make the dataset of raw samples in the cache, if it does not exist, and return its summary; None if these are not raw samples.
 
     If another process is making it, such as a DataLoader's, wait for it.
     """
-    arguments = ["cache", *_OUTPUT, *flags({"cache_dir": cache_dir, "cache_size": cache_size}), "--", os.fspath(source)]
+    arguments = ["cache", *_OUTPUT, *flags({"cache_dir": cache_dir, "fields": fields}), "--", os.fspath(source)]
     while True:
         try:
             return _run(arguments, os.fspath(source), progress, None)

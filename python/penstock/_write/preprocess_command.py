@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._base.errors import Error
+from .._base.parameters import in_python
 from .._base.program import start as start_program
 
 #: Exit codes of preprocess that are not a failure: done, and done with some samples left out.
@@ -17,15 +18,6 @@ DONE = (0, 3)
 
 #: The exit code of arguments that are refused.
 USAGE = 2
-
-#: Flags without a value, for sentences.
-_SWITCHES = "append|dedup|keep-encoded|outside|overwrite|resume|stratify|view"
-
-#: Flags with a word as their value, for sentences, and words that are none.
-_CHOICES = "alpha|cmyk|exif-orientation|from-|missing|names|normalize|on-error|sixteen-bit"
-_NO_CHOICE = r"(?:and|false|for|is|leaves|of|or|out|says|takes|to|true)\b"
-#: A value that is no word, such as a,b or x:label.
-_VALUE = r"[^\s;]+,[^\s;]*[^\s;,:)]|[^\s;,]*[:\[*][^\s;,)]*[^\s;,:)]"
 
 #: F_SETPIPE_SZ of Linux, and what any user may ask for.
 _SET_PIPE_SIZE, PIPE = 1031, 1 << 20
@@ -68,18 +60,7 @@ def failure(stderr: bytes) -> str:
     text = stderr.decode("utf-8", "replace").strip()
     text = re.sub(r"^(preprocess|penstock|merge|cache): ", "", text)
     text = re.sub(r"\nRun '.*' for usage\.$", "", text)
-    parts = re.split(r"(: (?:penstock|preprocess|inspect|tar) [^;]*)", text)  # commands to type, which stay as they are
-    return "".join(part if i % 2 else _parameters(part) for i, part in enumerate(parts))
-
-
-def _parameters(text: str) -> str:
-    """Return a text with flags of preprocess as parameters, and their values as strings."""
-    text = re.sub(r"--stratify=([\w-]+)", r'stratify="\1"', text)
-    text = re.sub(rf"--({_SWITCHES})\b", lambda m: m[1].replace("-", "_") + "=True", text)
-    text = re.sub(r"--from\b", "--from-", text)
-    text = re.sub(rf"(--[a-z][a-z-]*) ('[^']*'|{_VALUE})", lambda m: f'{m[1]}="{m[2].strip(chr(39))}"', text)
-    text = re.sub(rf"--({_CHOICES}) (?!{_NO_CHOICE})([a-z][\w-]*)", r'--\1="\2"', text)
-    return re.sub(r"(?<!tar )--([a-z][a-z-]*)", lambda m: m[1].replace("-", "_"), text)
+    return in_python(text)
 
 
 def widen(pipe: int) -> None:
