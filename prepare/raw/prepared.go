@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // Use makes s read records from a dataset that preprocess --keep-encoded built from all samples. Record i is record
@@ -32,7 +33,7 @@ func (s *Source) Use(ds *mmapds.Dataset, places []int64, held io.Closer) error {
 		return fmt.Errorf("%s does not have all records of the source: %w", ds.Files().Path, store.ErrCorrupt)
 	}
 	// The loader has planned its memory by the specs of the source.
-	if got := ds.Specs(); !reflect.DeepEqual(got, s.specs) {
+	if got := ds.Specs(); !reflect.DeepEqual(stored(got), stored(s.specs)) {
 		return fmt.Errorf("%s has the fields %v, and the source has %v", ds.Files().Path, got, s.specs)
 	}
 	// Set once and never replaced: readers that loaded the pointer may use the dataset until Close.
@@ -40,6 +41,15 @@ func (s *Source) Use(ds *mmapds.Dataset, places []int64, held io.Closer) error {
 		return fmt.Errorf("%s: a dataset is in use already", ds.Files().Path)
 	}
 	return nil
+}
+
+// stored returns specs without what a dataset does not store.
+func stored(specs []tensor.Spec) []tensor.Spec {
+	specs = slices.Clone(specs)
+	for i := range specs {
+		specs[i].Meaning = ""
+	}
+	return specs
 }
 
 // prepared is a dataset of all samples, and what is closed after it.
