@@ -10,10 +10,11 @@ package loader
 // A page-locked Allocator reports so by Pinned() bool. If its memory should be page-locked and is
 // not, Why() string says why. Stats has both.
 type Allocator interface {
-	// Alloc returns n > 0 bytes that start on a page. It is called once for all buffers, when
-	// the first batch is made; for the buffer of each worker that the Loader adds, where an error
-	// leaves it at the workers it has; and by any goroutine for the rows of a field of variable
-	// length whenever a batch has more rows than its buffer holds.
+	// Alloc returns n > 0 bytes that start on a page. The Loader calls it once for the buffers of
+	// all batches, when the first batch is made. It calls it again for the buffer of each worker
+	// that it adds later; after an error it goes on with the workers that it has. And any goroutine
+	// calls it for the rows of a field of variable length, whenever a batch has more rows than its
+	// buffer holds.
 	Alloc(n int) ([]byte, error)
 
 	// Free gives back what Alloc returned: when the Loader is closed and no batch is kept, or when

@@ -97,8 +97,8 @@ func (o Options) declared(specs []tensor.Spec) []tensor.Spec {
 	return specs
 }
 
-// words are the names of the options in messages of package geometry, which the Python front end
-// words differently.
+// words are the texts by which errors of package geometry tell a Go program which options to set.
+// The Python front end passes texts of its own, because its options have other names.
 var words = geometry.Words{
 	Independent: "set Contents[%q] to loader.Independent", Pipelines: "an Images for each in Transforms",
 	Contents:  "if so, set Contents[%q] to %q",

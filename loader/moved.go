@@ -41,8 +41,9 @@ type mover interface {
 
 var _ mover = Images{}
 
-// jointFunc makes the record of an image and, by a Mover, the records of the fields that follow the
-// image.
+// jointFunc makes the record dst of an image from the stored record src. It also makes the records
+// outs of the fields that move with the pixels of the image, such as boxes and masks, from their
+// stored records ins: a geometry.Mover moves these as the pixels were moved.
 //
 // jointFunc returns dst, or longer memory instead of dst if the image's size is known only once the
 // image is made.

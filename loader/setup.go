@@ -124,9 +124,10 @@ func (o Options) resolve(src Source) (Options, []fill.Field, error) {
 	return o, fields, err
 }
 
-// inlines reports whether the loop may build batches itself. Handing a batch of warm views from one
-// goroutine to another costs more than building it. With a Timeout another goroutine must build
-// every batch, since a goroutine cannot watch itself.
+// inlines reports whether the goroutine of the loop may build batches itself, without a worker. That
+// pays off if batches can be views of memory: to hand such a batch over from a worker's goroutine
+// costs more than to make it. With a Timeout a worker must build every batch, since a goroutine that
+// hangs cannot notice that.
 func (c *setup) inlines() bool {
 	return c.plan.Viewable() && c.opts.Collate.Worker == nil && c.opts.Timeout == 0
 }

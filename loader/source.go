@@ -167,8 +167,9 @@ type ChunkSource interface {
 	// records is nil, else the records of these numbers, which are then numbered by their place in it.
 	Chunks(fields []string, records []int) (sampler.Chunks, error)
 
-	// KeepChunks has the Source keep decoded chunks as an order of its records needs them, within its memory, and
-	// decode the next ones in advance. The last call counts.
+	// KeepChunks has the Source keep decoded chunks for as long as order, an order of its records, needs them, in as
+	// many bytes as the plan of order allows, and decode the next ones in advance. A later call replaces order; nil
+	// ends this.
 	KeepChunks(order *sampler.ChunkShuffle)
 
 	// Decoded returns how many bytes of chunks were decoded so far.

@@ -87,8 +87,9 @@ func (c *collection) close() {
 	}
 }
 
-// origin returns everything that the records of the spool depend on: the source, its state on disk, the flags and the
-// program. It returns nil if nothing shows whether the source is still the same; the spool is then made again.
+// origin returns everything that the records in the spool, the dataset in the order of the source, depend on: the
+// source, its state on disk, the flags and the program. A later run uses the spool again if its origin is equal. origin
+// returns nil if nothing shows whether the source is still the same; a later run then makes the spool again.
 func (c *collection) origin() (json.RawMessage, error) {
 	r, config := c.run, c.run.common()
 	path, err := filepath.Abs(r.Source)

@@ -84,7 +84,7 @@ func (b *runLog) before(d samples.Digest) (first int64, repeated bool) {
 	if b.seen == nil {
 		return 0, false
 	}
-	at := b.records() - 1 // if it becomes a record
+	at := b.records() - 1 // the number of the sample's record, if its content is new
 	first, added := b.seen.Add(d, at)
 	if added {
 		b.order = binary.LittleEndian.AppendUint64(append(b.order, d[:]...), uint64(at))

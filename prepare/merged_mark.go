@@ -164,8 +164,8 @@ func (s *mergedMark) holds(m merge, d *upload.Destination, paths []string) (bool
 	return err == nil, err
 }
 
-// published reports whether the dataset of the mark exists. The mark is written before the dataset is published, so
-// that alone it says nothing of that.
+// published reports whether the dataset that the mark describes exists. A mark does not show that, because it is written
+// before its dataset is published: the last file of the dataset must be there, with the checksum that the mark states.
 func (s *mergedMark) published(m merge, d *upload.Destination) (bool, error) {
 	if d == nil {
 		dest := upload.LocalPath(m.Dest)

@@ -139,8 +139,9 @@ func (w *cutter) addTo(r *blockRead, f *windowed, s *windowScratch, record int, 
 	return r
 }
 
-// show takes a view for the first of some windows that are consecutive. If it cannot, each window
-// is sliced on its own, and its error names it.
+// show takes one view of the Source's records for the windows at the beginning of indices that are
+// consecutive, and stores it in s.shown. If it takes none, s.shown has no data, and copy reads each
+// window by itself; an error is then that of one window.
 func (w *cutter) show(f *windowed, s *windowScratch, indices []int) {
 	most := max(1, min(len(indices), mostShown/max(1, f.out.RecordBytes())))
 	n := 1

@@ -123,7 +123,8 @@ func (list members) NetworkStats() (fetched int64, waited time.Duration, rate fl
 	return fetched, waited, rate
 }
 
-// Generations returns the generations of the Sources' datasets.
+// Generations returns the folders of the datasets that all Sources read, one after the other, and
+// the number of the generation of each that is open. A Source without generations adds none.
 func (list members) Generations() (folders []string, numbers []int) {
 	for _, m := range list {
 		f, n := m.can.Generations()

@@ -305,8 +305,9 @@ func (o *origins) names() (list string) {
 	return list
 }
 
-// within returns the elements of an axis that a window with the given origin may have: those of the
-// run that contains the origin.
+// within returns the range [lo, hi) of elements of axis k that a window with origin x may have. On
+// the axis that groups and ranges divide into runs, it is the run that contains x; on any other, the
+// whole axis. ok is false if x is in no run, or outside the axis.
 func (o *origins) within(k, x int) (lo, hi int, ok bool) {
 	if k != o.runAxis {
 		return 0, o.axes[k].n, x >= 0 && x < o.axes[k].n

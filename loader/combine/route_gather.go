@@ -137,9 +137,10 @@ func (r *route) Fetch(ctx context.Context, field string, indices []int) error {
 	})
 }
 
-// byPart calls f once for each part that has some of the records, until f fails. f gets the
-// records' numbers in the part and, if there are several segments, their places in indices. f may
-// use the memory of g, which is borrowed.
+// byPart calls f once for each part that has some of the records, until f fails. f gets the name of
+// the field in the part, the records' numbers in the part (local), and the places of these records
+// in indices (places), nil if no record can be in another part. Until it returns, f may use the
+// memory of g, which is nil if records have the same numbers in the part.
 func (r *route) byPart(field string, indices []int,
 	f func(g *groups, p *member, name string, local, places []int) error) error {
 	at, err := r.field(field)

@@ -230,7 +230,7 @@ func (s *slot) markUsed(stream Stream, err error) error {
 		return nil
 	}
 	s.inUse = false
-	_ = s.dev.Synchronize() // the error that counts is why that is needed
+	_ = s.dev.Synchronize() // an error of this wait is dropped: err, which made the wait necessary, is reported
 	return err
 }
 

@@ -27,7 +27,8 @@ type Stats struct {
 	Held       int           // batches held beyond their loop bodies now
 }
 
-// Mapped says how a field of Direct is read.
+// Mapped says whether a field of Options.Direct is page-locked, so that it can be copied to devices
+// from the dataset's own memory.
 type Mapped struct {
 	Field  string
 	Bytes  int    // page-locked; 0 if that was refused

@@ -22,9 +22,9 @@ const DefaultChunkMemory = 1 << 30
 
 // ChunkPlan describes the plan of a [ChunkShuffle] and its cost.
 type ChunkPlan struct {
-	Lanes  int   // of a process, 0 if all chunks stay in memory, and the order is a Shuffle's
+	Lanes  int   // walks of a process through chunks, which take turns; 0: all chunks stay in memory, and the order is a Shuffle's
 	Run    int   // cells that a lane walks in their order
-	Axis   int   // along which
+	Axis   int   // the axis along which lanes walk
 	Groups []int // cells, by axis, whose records are shuffled together
 	Batch  int   // records of a process in a batch
 

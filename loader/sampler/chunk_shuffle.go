@@ -365,7 +365,7 @@ func (o *ChunkShuffle) spot(pos, size int) (rank, i int) {
 // each; the longer lanes go on when the shorter ones have ended.
 func (s *chunkSequence) onLane(rank, i int) int {
 	lanes, before, round := s.by.plan.Lanes, 0, 0
-	if short := min(s.lane, s.last); i >= short*lanes { // of the longer lanes
+	if short := min(s.lane, s.last); i >= short*lanes { // the shorter lanes have no records left
 		before, round = short*lanes, short
 		if s.last > s.lane {
 			return rank*s.size + (lanes-1)*s.lane + short + i - before

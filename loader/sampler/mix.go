@@ -33,8 +33,9 @@ type Mix struct {
 
 // MixOptions configures a Mix.
 type MixOptions struct {
-	// Schedule has weights by the step from which on they count; the first is for step 0. Steps count over epochs. Only
-	// the ratios of weights matter. None means the numbers of records.
+	// Schedule has the weights of the sources, each row from a step on; the first row is for step 0. Steps are counted
+	// through all epochs, and do not begin again with each. Only the ratios of weights matter. If Schedule is empty, the
+	// weight of a source is its number of records.
 	Schedule []MixWeights
 	// Interpolate changes the weights linearly between the rows of Schedule, in at most 256 stages.
 	Interpolate bool
@@ -624,7 +625,8 @@ type mixing struct {
 	state  [mixLanes]uint8  // of the place in dst
 }
 
-// States of a place in dst.
+// What a place in dst holds while its record is computed: fill begins with the slot, number makes a
+// number within a pass of it, and draw the record.
 const (
 	mixSlot   = iota // it has the slot
 	mixRecord        // it has the number of the record in its pass

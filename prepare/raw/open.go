@@ -112,8 +112,8 @@ func Loads(path string, fields ...string) bool {
 // Instead reports whether Open reads the file that package mmapds refused to open with err.
 func Instead(path string, err error) bool { return errors.Is(err, store.ErrUnsupported) && Reads(path) }
 
-// isRest reports whether the arrays in a folder may be the remains of a dataset, whose file names end in five
-// digits.
+// isRest reports whether a folder has .npy files with names that end in five digits. Shards of a flat dataset are named
+// so: the folder may be one that lost its manifest, and must not be taken for a folder of raw samples.
 func isRest(path string) bool {
 	files, _ := filepath.Glob(filepath.Join(path, "*-[0-9][0-9][0-9][0-9][0-9].npy"))
 	return len(files) > 0

@@ -29,7 +29,7 @@ type records struct {
 	order   []int64      // sample by place; nil if both are the same
 	chosen  []int64      // place by record, ascending; nil for all places
 	job     *execute.Job
-	about   string    // what the identity covers besides names
+	about   string    // what id depends on besides the names of samples: see describe
 	id      string    // the identity, which takes a while to compute
 	readers sync.Pool // of *reader
 }

@@ -88,7 +88,8 @@ func (g *grid) add(e layout.Extent, row int64) (*extent, error) {
 	return x, g.number(x)
 }
 
-// number gives the blocks and segments of an extent their numbers.
+// number adds an extent to the grid: its blocks and segments get the numbers after those of the extents before it. A
+// manifest that needs too many blocks or extents is refused.
 func (g *grid) number(x *extent) error {
 	x.base, x.segment, x.loading = g.blocks, g.segments, make(chan struct{}, 1)
 	x.right.Make(x.count)

@@ -63,7 +63,7 @@ func storedOf(m *store.Manifest) (func(number int64) int64, error) {
 		return nil, err
 	}
 	for k := range words {
-		words[k] = ^words[k] // bits after the last record become 1, too, which no number reaches
+		words[k] = ^words[k] // bits past the last record become 1, too, but valid numbers find only the bits before these
 	}
 	live := subset.New(words)
 	return func(number int64) int64 { return int64(live.At(int(number))) }, nil

@@ -91,7 +91,7 @@ func (b *base) copyColumn(to *array, c *layout.Column) error {
 		return err
 	}
 	per := d.Layout.ChunkDims[0]
-	whole := int64(0) // rows that can be taken over
+	whole := int64(0) // rows, from the first on, whose chunks are copied as they are compressed
 	if to.pack != nil && int64(to.object.Chunked.Records) == per && int64(len(table.Chunks))*per >= c.Rows {
 		whole = c.Rows / per * per
 	}

@@ -72,8 +72,8 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	return m, file.publish(m, w.stage, stagedName)
 }
 
-// gather copies the rows of the base, and then the rows of the parts, into a file that is complete but for the
-// manifest.
+// gather copies rows into a new file: first those of the dataset that is appended to, if there is one, and then those
+// of the parts, which are the staged columns of this build. The file then lacks only the manifest.
 func (w *collector) gather(parts [][]layout.Column, m *store.Manifest) (file *staged, err error) {
 	var from *base
 	if w.base != nil {

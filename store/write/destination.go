@@ -29,7 +29,7 @@ type destination struct {
 	lock   *os.File // nil where the file system has no locks
 	opts   StageOptions
 
-	expected fs.FileInfo // see Stage.Expect; or nil
+	expected fs.FileInfo // of the file that the path must still have when it is replaced (Stage.Expect); nil: any
 }
 
 func (d *destination) name() string { return filepath.Base(d.path) }

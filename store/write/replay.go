@@ -95,7 +95,8 @@ type columnReader struct {
 	end      int64 // in a column of offsets, where the last record ends
 }
 
-// readRows reads how many rows the next record has. The offset 0 comes before the first record.
+// readRows reads how many rows the next record has from a column of offsets. The column begins with a 0, which is
+// skipped before the first record, and then has the offset at which the rows of each record end.
 func (c *columnReader) readRows(rows *int64, first bool) error {
 	var word [8]byte
 	if first {

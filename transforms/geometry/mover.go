@@ -28,7 +28,7 @@ type Follower struct {
 	In    tensor.Spec  // as it is stored
 	DType tensor.DType // of masks that are files: what their numbers become; Invalid means Uint8
 	Kept  bool         // masks that are files stay files: PNG, where they move
-	Sized bool         // its image has a size that is known when it is made: memory of masks grows
+	Sized bool         // the image's size is known only once the image is made: then masks get memory of that size
 }
 
 // Output returns the spec of the follower for an image whose spec becomes out.

@@ -12,7 +12,7 @@ import (
 // have: a process inherits open files from its parent, and two processes can map one file.
 type portable struct {
 	conn           connection
-	shared, arrays *os.File // arrays is nil if there are none
+	shared, arrays *os.File // where batches are put; and the arrays of the client's first message, nil if it has none
 }
 
 func (p *portable) connection() connection { return p.conn }

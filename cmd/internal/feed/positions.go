@@ -33,7 +33,7 @@ type positions struct {
 // The words before the rings, each on a cache line of its own, so that the two processes do not
 // fight for a line.
 const (
-	clientWaits = 0   // the ticket for which the client sleeps, plus 1; the client writes it
+	clientWaits = 0   // the number (ticket) of the batch for which the client sleeps, plus 1; the client writes it
 	slotsGiven  = 64  // the number of slots that the client has given back; the client writes it
 	feedWaits   = 128 // the number of the given-back slot for which feed sleeps, plus 1
 	readyRing   = 192 // by ticket: the slot in the lowest 8 bits, and above them the ticket plus 1

@@ -513,8 +513,9 @@ func (s *session) hand(ctx context.Context, b loader.Batch) error {
 	return s.write(reply{Batch: where})
 }
 
-// positioned reports whether batches can be shown by positions: they must have one shape, so that a
-// header has a fixed size, and come in order.
+// positioned reports whether the client can learn of batches from numbers in the shared memory (see
+// positions) instead of messages. For that all batches must have one shape, so that the numbers that
+// describe a batch take a fixed size, and come in order.
 func positioned(o *Options, s *subject) bool {
 	return !s.ragged() && s.packed == nil && (o.InOrder == nil || *o.InOrder)
 }

@@ -357,7 +357,7 @@ func (f *flags) takeRecipe() {
 		file.transforms = nil
 	}
 	if problems := file.apply(f.set, c); problems != nil {
-		return // the recipe of another version; the append fails later if its records do not fit
+		return // another version wrote the recipe, and this one refuses it; if the new records do not fit, the append fails later
 	}
 	c.Inherits = true
 }

@@ -67,7 +67,8 @@ func (j *decoder) guesses() bool {
 	return true
 }
 
-// smoother guesses coefficients of one component.
+// smoother guesses, for one component, the coefficients of low frequencies of which the file lacks
+// bits. With blindGuesses it also smooths the first coefficient.
 type smoother struct {
 	c       *component
 	missing *[guessed]int8

@@ -37,7 +37,7 @@ type converter struct {
 	queue  queue
 	funcs  []RecordFunc // by field; nil for copied, leading and led fields
 	stages []Stage      // by field; nil for fields without a Stage
-	joints []JointFunc  // by field; nil for fields that lead none
+	joints []JointFunc  // by field; nil for fields whose function makes no other field as well
 	record Record       // the record being converted
 
 	// Of the fields that are led.

@@ -64,7 +64,7 @@ type Field struct {
 	In       tensor.Spec // as the Source has it; no name if Collate makes the field
 	Out      tensor.Spec // as batches have it
 	Size     int         // bytes per record in a batch; 0 if Ragged
-	Stored   int         // bytes per record in the Source, or per row
+	Stored   int         // bytes of a record in the Source, or of one row if records have variable length there
 	Converts bool        // a function of the Filler converts the field; otherwise it is copied
 	Edited   bool        // Collate writes to the field
 	Ragged   bool        // batches have the field's rows with offsets

@@ -49,7 +49,7 @@ type cocoFile struct {
 // strayCount counts annotations of images that the file does not list.
 type strayCount struct {
 	count int
-	image int64 // smallest id of such an image
+	image int64 // smallest id of an image that has annotations and is not listed
 }
 
 // cocoFound is the result of a pass over a file.

@@ -115,7 +115,8 @@ func (p *Part) check() error {
 	return nil
 }
 
-// schema is the schema of the part's dataset: the fields of the plan, and the trace of each sample.
+// schema is the schema of the part's dataset: the fields of the plan, and TraceField, which lists for each record the
+// samples that became it or were left out before it.
 func (p *Part) schema() store.Schema {
 	return store.Schema{Fields: append(append([]store.Field(nil), p.Plan.Fields...), TraceField())}
 }

@@ -30,7 +30,7 @@ type Destination struct {
 	URL     *remote.URL
 	Text    string // as it was given: with the options, and perhaps secrets
 	spool   string // temporary folder of this run
-	Local   string // the dataset inside of it
+	Local   string // path of the dataset in spool, while it is built and sent
 }
 
 // Sibling returns the place with another ending of its name.

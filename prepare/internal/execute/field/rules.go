@@ -24,7 +24,7 @@ type Depth uint8
 const (
 	KeepDeep   Depth = iota // as arrays, in the type and with the channels of the file
 	HighByte                // the high 8 bits of 16; other such images are bad samples
-	RefuseDeep              // as bad samples
+	RefuseDeep              // every such image is a bad sample
 )
 
 // Depths are the values of the flag --sixteen-bit.

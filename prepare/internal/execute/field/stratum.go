@@ -116,7 +116,7 @@ func (s Strata) Find(schema store.Schema, declared []string) (Stratum, error) {
 		"--stratify out, or make a column of a table a label: --fields 'COLUMN:label'", list(names))
 }
 
-// stratumNamed returns the field with this name.
+// stratumNamed returns the field that --stratify=NAME names. It must have one integer a record, the record's class.
 func stratumNamed(s store.Schema, name string) (Stratum, error) {
 	at := s.Index(name)
 	if at < 0 {
