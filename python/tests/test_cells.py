@@ -228,7 +228,7 @@ class CellsTest(Trees):
         os.mkdir(folder)
         for genes, words in (
             (["a", "a", "b"], "two columns called .a.; give each a name of its own"),
-            (["x", "y", "z"], "have no name that all units have.*--align union"),
+            (["x", "y", "z"], 'have no name that all units have.*align="union"'),
         ):
             write_cells(folder + "/0.h5ad", np.eye(3, dtype="f4"), genes=list("abc"))
             write_cells(folder + "/1.h5ad", np.eye(3, dtype="f4"), genes=genes)

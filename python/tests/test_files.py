@@ -131,7 +131,7 @@ class TestFiles(Writing):
         path = self.path("without.h5")
         with h5py.File(path, "w") as f:
             f.create_dataset("y", data=np.array([5, 9, 7]), dtype=h5py.enum_dtype({"b": 5, "a": 9}, "i4"))
-        with self.assertRaisesRegex(penstock.Error, r"7 has no name in its enumeration; read the numbers: fields=\"y:int32\""):
+        with self.assertRaisesRegex(penstock.Error, r"7 has no name in its enumeration; read the numbers: fields=\[\"y:int32\"\]"):
             self.prepared(path, fields="y:label")
 
     def test_padded_strings(self):

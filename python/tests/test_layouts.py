@@ -432,7 +432,7 @@ def nyu_depth(folder):
         return path, rows({k: f[k][:] for k in ("images", "depths", "accelData")})
 
 
-@layout("refused", "for i = 1:numel(trials), h5create('trials.h5', sprintf('/%d', i), size(trials{i})); ", "--records '*'")
+@layout("refused", "for i = 1:numel(trials), h5create('trials.h5', sprintf('/%d', i), size(trials{i})); ", 'records="*"')
 def matlab_cell(folder):
     path = matlab(folder + "/cells.mat", {})
     with h5py.File(path, "r+") as f:
@@ -1024,17 +1024,21 @@ class LayoutsTest(unittest.TestCase):
                 for door in ("open", "preprocess") if not split else ("open",):
                     self.same(self.records(door, path, dict(where), any(isinstance(v, bytes) for v in want[0].values())), want, door)
                 return outcome
-            offered = re.findall(r"--(records|fields|align|split) ('[^']*'|[^\s;)]+)", told[-1])
-            offered = [(flag, shlex.split(value)[0].rstrip(",")) for flag, value in offered]
+            offered = re.findall(r'\b(records|fields|align|split)=("[^"]*"|\["(?:[^"\\]|\\.|", ")*"\])', told[-1])
+            offered = [(flag, json.loads(value)) for flag, value in offered]
             if h5copy := re.search(r"h5copy .*", told[-1]):
                 command = shlex.split(h5copy[0])
                 subprocess.run(command, check=True, capture_output=True)
                 path, outcome = command[command.index("-o") + 1], "converted"
                 continue
-            taken = [c for c in offered if c[0] not in where and (f"--{c[0]}" in choices or f"--{c[0]} {c[1]}" in choices)]
+            taken = [
+                c
+                for c in offered
+                if c[0] not in where and (f"--{c[0]}" in choices or f"--{c[0]} {','.join(c[1]) if c[0] == 'fields' else c[1]}" in choices)
+            ]
             if not taken:
                 return "refused"
-            where[taken[0][0]] = taken[0][1].split(",") if taken[0][0] == "fields" else taken[0][1]
+            where[taken[0][0]] = taken[0][1]
             outcome = "declared"
         return "refused"
 

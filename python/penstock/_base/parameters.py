@@ -9,7 +9,7 @@ import re
 _SWITCHES = "append|dedup|keep-encoded|outside|overwrite|resume|stratify|view"
 
 #: Flags with a word as their value, for sentences, and words that are none.
-_CHOICES = "alpha|cmyk|exif-orientation|from-|missing|names|normalize|on-error|sixteen-bit"
+_CHOICES = "align|alpha|cmyk|exif-orientation|from-|missing|names|normalize|on-error|sixteen-bit"
 _NO_CHOICE = r"(?:and|false|for|is|leaves|of|or|out|says|takes|to|true)\b"
 #: A value that is no word, such as a,b or x:label.
 _VALUE = r"[^\s;]+,[^\s;]*[^\s;,:)]|[^\s;,]*[:\[*][^\s;,)]*[^\s;,:)]"
