@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -192,7 +193,9 @@ func mappable(data *meta.Dataset) error {
 // would not notice that values of each record are missing.
 func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	fields := opts.Fields
-	if siblings := file.Siblings(); siblings != nil && fields == nil {
+	isPath := func(name string) bool { _, err := file.Dataset("/" + name); return err == nil }
+	// Fields that are no paths of datasets are arrays of the siblings.
+	if siblings := file.Siblings(); siblings != nil && !slices.ContainsFunc(fields, isPath) {
 		return siblings.Refusal(d.Path)
 	}
 	var lengths, known []string
@@ -239,7 +242,10 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 			continue
 		}
 		data, err := file.Dataset("/" + name) // Dataset follows soft links
-		if err != nil || !isNumbers(data) {
+		switch {
+		case err == nil && !isNumbers(data), err != nil && isPath(path.Dir(name)): // a member of a compound
+			return fmt.Errorf("field %q is no dataset of numbers: %w", name, ErrUnsupported)
+		case err != nil:
 			return noField(name, known)
 		}
 		if err := add(data, name); err != nil {

@@ -191,6 +191,54 @@ class UnitsTest(Trees):
         done = penstock.preprocess(path, path + ".flat", progress=False)
         self.assertEqual(dict(done.splits), {"train": 5, "test": 2})
 
+    def test_odd_groups(self):
+        """Of groups that are not all alike, the message names the group at fault and what to type; fields change no guess of records."""
+
+        def write(name, change):
+            path = os.path.join(self.folder, name + ".hdf5")
+            with h5py.File(path, "w") as f:
+                for i, n in enumerate((4, 5, 3, 6)):
+                    f[f"data/demo_{i}/actions"], f[f"data/demo_{i}/dones"], f[f"data/demo_{i}/obs/eef"] = (
+                        np.zeros((n, 7)),
+                        np.zeros(n),
+                        np.zeros((n, 3)),
+                    )
+                change(f)
+            return path
+
+        def shorten(f):
+            del f["data/demo_2/actions"]
+            f["data/demo_2/actions"] = np.zeros((3, 7), "f4")
+
+        cases = (
+            (lambda f: f.__delitem__("data/demo_2/obs/eef"), "data/demo_2 has no obs/eef, which data/demo_0 has", "actions,dones"),
+            (
+                lambda f: f.__setitem__("data/demo_1/obs/more", np.zeros(5)),
+                "data/demo_1 has obs/more, which data/demo_0 does not have",
+                "actions,dones,obs/eef",
+            ),
+            (shorten, r"data/demo_2/actions is 3 rows of float32\[7\], so they are not one field", "dones,obs/eef"),
+        )
+        for i, (change, fault, left) in enumerate(cases):
+            fields = [*left.split(","), "episode", "step"]
+            path = write(f"odd{i}", change)
+            for more in ({}, {"records": "data/*[:]"}):
+                with self.assertRaisesRegex(penstock.Error, f"{fault}; leave it out: ") as e:
+                    penstock.open(path, **more)
+                self.assertIn(f"fields={json.dumps(fields)}", str(e.exception))
+            with penstock.open(path, fields=fields) as ds:
+                self.assertEqual((len(ds), list(ds.fields)), (18, fields))
+        for change in (lambda f: f.create_group("data/demo_4"), lambda f: f.__setitem__("data/meta", np.arange(3))):
+            path = write("beside", change)
+            with penstock.open(path) as ds:
+                self.assertEqual((len(ds), list(ds.fields)), (18, ["actions", "dones", "obs/eef", "episode", "step"]))
+            for name in ("actions", "step"):
+                with penstock.open(path, fields=[name]) as ds, penstock.DataLoader(path, 4, fields=[name], output="numpy") as loader:
+                    self.assertEqual((len(ds), sum(len(b[name]) for b in loader)), (18, 18))
+        path = write("short", lambda f: [f.__setitem__(f"data/demo_{i}/sizes", np.zeros(1)) for i in range(4)])
+        with self.assertRaisesRegex(penstock.Error, r'leave arrays out: fields=\["actions", "step"\]; or take the first rows'):
+            penstock.open(path, records="data/*[:]", fields=["actions", "sizes", "step"])
+
     def test_lists(self):
         """Lists of groups are splits of what preprocess writes, as they are of the file; a list with a name that is missing says which."""
         path = os.path.join(self.folder, "masks.hdf5")

@@ -214,6 +214,6 @@ func Numberless(name string) string {
 // Refusal returns the error of readers that take each array of a file as a field.
 func (s *Siblings) Refusal(file string) error {
 	return fmt.Errorf("%s and %s (%d in all) have the same datasets or shapes, so each is a record or a sequence of "+
-		"records: package raw reads them, and so do DataLoader and open in Python; to make a dataset of them, run: %s: %w",
+		"records, and not a field: package raw reads them; to make a dataset of them, run: %s: %w",
 		s.Paths[0], s.Paths[1], len(s.Paths), shell.Rewrite(file, ""), ErrUnsupported)
 }

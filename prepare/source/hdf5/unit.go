@@ -238,14 +238,24 @@ func (f *File) Guess(selection []column.Selection) (*unit.Records, []unit.Unit, 
 		return nil, nil, nil
 	}
 	var ways []*unit.Records
-	var first []unit.Unit
+	var first, all []unit.Unit
 	for in := siblings; in != nil; in = in.Inner {
-		records, units := f.declare(in.Paths)
+		records, units := f.declare(in.Paths, false)
 		if records == nil {
-			return nil, nil, siblings.Refusal(f.path)
+			records, units = f.declare(in.Paths, true)
+		}
+		if records == nil {
+			return nil, nil, fmt.Errorf("%s and %s (%d in all) have the same arrays, and others beside them do not; name the groups "+
+				"that are records: --records 'GROUP/*[:]' for their rows, or --records 'GROUP/*' for each (records=\"GROUP/*[:]\" "+
+				"in Python)", trim(in.Paths[0]), trim(in.Paths[1]), len(in.Paths))
 		}
 		if ways = append(ways, records); first == nil {
-			first = units
+			all = units
+			for _, u := range units {
+				if slices.Contains(in.Paths, u.(*unitOf).link.Path) {
+					first = append(first, u)
+				}
+			}
 		}
 	}
 	certain, err := false, error(nil)
@@ -253,14 +263,15 @@ func (f *File) Guess(selection []column.Selection) (*unit.Records, []unit.Unit, 
 		certain, err = unit.Guess(first, ways[0], selection)
 	}
 	if err != nil || certain {
-		return ways[0], first, err
+		return ways[0], all, err
 	}
 	return nil, nil, unit.Ambiguous(first, ways...)
 }
 
-// declare returns the declaration that names exactly these groups or datasets; nil if no glob does. The glob is applied
-// to the file again: one that also matches other groups would add records.
-func (f *File) declare(paths []string) (*unit.Records, []unit.Unit) {
+// declare returns the declaration that names these groups or datasets, and what it names; nil if no glob does. The glob
+// is applied to the file again. It names exactly these, or with most fewer other groups beside them, which then have
+// other arrays: package unit says what they lack.
+func (f *File) declare(paths []string, most bool) (*unit.Records, []unit.Unit) {
 	var levels [][]string // the names on each level
 	for _, path := range paths {
 		names := strings.Split(trim(path), "/")
@@ -274,12 +285,18 @@ func (f *File) declare(paths []string) (*unit.Records, []unit.Unit) {
 			levels[i] = append(levels[i], name)
 		}
 	}
-	for _, glob := range []func(names []string) string{starFor, prefixOf} {
+	globs := []func(names []string) string{starFor, prefixOf}
+	if most {
+		slices.Reverse(globs) // so that an array beside the groups is not named
+	}
+	for _, glob := range globs {
 		records := new(unit.Records)
 		for _, names := range levels {
 			records.Levels = append(records.Levels, glob(names))
 		}
-		if units, err := f.Units(records); err == nil && len(units) == len(paths) {
+		units, err := f.Units(records)
+		isArray := func(u unit.Unit) bool { return u.(*unitOf).link.Group == nil }
+		if err == nil && (len(units) == len(paths) || most && len(units) < 2*len(paths) && !slices.ContainsFunc(units, isArray)) {
 			return records, units
 		}
 	}
@@ -306,5 +323,6 @@ func prefixOf(names []string) string {
 	if same {
 		return names[0]
 	}
-	return prefix + "*"
+	// demo_10, demo_11 and demo_12 are demo_*, and not demo_1*, which would leave demo_2 out.
+	return strings.TrimRight(prefix, "0123456789") + "*"
 }

@@ -36,7 +36,8 @@ type Columns struct {
 	records  *Records
 	starts   []int64 // number of the first record of each unit, and at the end the number of records
 	members  []wanted
-	selected bool // the user has selected members
+	selected []column.Selection // by the user; nil if all members were chosen
+	known    []string           // names of the members of the first unit
 	pool     *pool
 	splits   source.FileSplits // of the units by their names
 
@@ -65,7 +66,7 @@ type wanted struct {
 // and Step.
 func NewColumns(units []Unit, records *Records, selection []column.Selection) (*Columns, error) {
 	c := &Columns{units: units, records: records, starts: make([]int64, 1, len(units)+1), splits: splitsOf(units),
-		selected: len(selection) > 0}
+		selected: selection}
 	// The first unit decides the members; the others are compared with it while they are counted.
 	err := c.choose(selection)
 	if err == nil {
@@ -162,6 +163,9 @@ func (c *Columns) choose(selection []column.Selection) error {
 	if err != nil {
 		return within(c.units[0], err)
 	}
+	for _, m := range first {
+		c.known = append(c.known, m.Name)
+	}
 	if len(selection) > 0 {
 		err = c.chooseNamed(first, selection)
 	} else {
@@ -177,9 +181,8 @@ func (c *Columns) choose(selection []column.Selection) error {
 func (c *Columns) chooseAll(first []Member) error {
 	var errs []error
 	var good, singles, across []string
-	axis := ""
 	if c.records.Rows {
-		axis = rowAxis(first)
+		c.axis = rowAxis(first)
 	}
 	for _, m := range first {
 		switch {
@@ -191,7 +194,7 @@ func (c *Columns) chooseAll(first []Member) error {
 			errs = append(errs, within(c.units[0], fmt.Errorf("%s: %w", m.Name, m.Err)))
 		case c.records.Rows && m.Rows < 0:
 			singles = append(singles, m.Name)
-		case axis != "" && m.Axis != "" && m.Axis != axis:
+		case c.isAcross(&m):
 			across = append(across, m.Name)
 		default:
 			good = append(good, m.Name)
@@ -203,13 +206,16 @@ func (c *Columns) chooseAll(first []Member) error {
 			source.Enumerate(singles, 5)+"; --fields with their names repeats them in each row")
 	}
 	if len(across) > 0 {
-		c.Hints = append(c.Hints, "left out, as they have no rows along "+axis+": "+source.Enumerate(across, 5))
+		c.Hints = append(c.Hints, "left out, as they have no rows along "+c.axis+": "+source.Enumerate(across, 5))
 	}
 	if len(errs) == 0 && len(c.members) == 0 {
 		return fmt.Errorf("%s has no array with rows", c.units[0].Name())
 	}
 	return column.Undecided(errs, good, false)
 }
+
+// isAcross reports whether a member has rows along another axis than the axis of the records.
+func (c *Columns) isAcross(m *Member) bool { return c.axis != "" && m.Axis != "" && m.Axis != c.axis }
 
 // rowAxis returns the name of the axis that has the rows: an unlimited axis, or else the first axis of the array
 // with the most axes; "" if axes have no names.
@@ -252,9 +258,15 @@ func (c *Columns) chooseNamed(first []Member, selection []column.Selection) erro
 		}
 		c.members = append(c.members, wanted{Member: first[i], as: w, fixed: first[i].Rows})
 	}
-	if len(c.members) == 0 {
+	if len(c.members) > 0 || !c.records.Rows {
+		return nil
+	}
+	// Numbers of units and rows alone need an array that says how many rows there are; it becomes no field.
+	i := slices.IndexFunc(first, func(m Member) bool { return m.Rows >= 0 && m.Err == nil && !m.Optional })
+	if i < 0 {
 		return errors.New("--fields names no array of the units")
 	}
+	c.members = []wanted{{Member: first[i], as: column.Selection{Column: first[i].Name}, fixed: first[i].Rows}}
 	return nil
 }
 
@@ -326,6 +338,10 @@ func (c *Columns) count(u Unit) (int64, error) {
 	for i := range members {
 		byName[members[i].Name] = &members[i]
 	}
+	if len(members) == 0 && c.records.Rows && !slices.ContainsFunc(c.members, wanted.hasNames) {
+		c.Hints = append(c.Hints, u.Name()+" has no arrays, and so no records")
+		return 0, nil
+	}
 	least, most := int64(-1), int64(-1)
 	for i := range c.members {
 		w := &c.members[i]
@@ -355,6 +371,9 @@ func (c *Columns) count(u Unit) (int64, error) {
 			least = m.Rows
 		}
 		least, most = min(least, m.Rows), max(most, m.Rows)
+	}
+	if err := c.additional(u, members); err != nil {
+		return 0, err
 	}
 	switch {
 	case !c.records.Rows:
@@ -390,6 +409,23 @@ func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
 	return nil
 }
 
+// additional returns an error if a unit has a member that would be a field, and that the first unit does not have.
+func (c *Columns) additional(u Unit, members []Member) error {
+	if len(c.selected) > 0 {
+		return nil
+	}
+	for i := range members {
+		m := &members[i]
+		if !m.Optional && (m.Rows >= 0 || !c.records.Rows) && !c.isAcross(m) && !slices.Contains(c.known, m.Name) {
+			return fmt.Errorf("%s has %s, which %s does not have; leave it out: %s", u.Name(), m.Name, c.units[0].Name(), c.without())
+		}
+	}
+	return nil
+}
+
+// hasNames reports whether columns or classes of the member have names, which are compared between units.
+func (w wanted) hasNames() bool { return w.Field.Features != nil || w.Field.Classes != nil }
+
 func (m *Member) describe() string {
 	text := m.Field.Spec.String()
 	if m.Rows >= 0 {
@@ -398,19 +434,31 @@ func (m *Member) describe() string {
 	return text
 }
 
-// without returns the --fields flag that selects all members but these.
+// without returns the --fields flag that selects all members but these. What the user selected besides members stays.
 func (c *Columns) without(names ...string) string {
 	var words []string
-	for _, w := range c.members {
-		if !slices.Contains(names, w.Name) {
-			words = append(words, w.as.String())
-		}
-	}
-	if len(words) == 0 {
+	left := slices.ContainsFunc(c.members, func(w wanted) bool { return !slices.Contains(names, w.Name) })
+	if !left {
 		return "but no other is left"
 	}
-	if c.isSequence() && !c.selected {
-		words = append(words, Episode, Step)
+	if len(c.selected) == 0 {
+		for _, w := range c.members {
+			if !slices.Contains(names, w.Name) {
+				words = append(words, w.as.String())
+			}
+		}
+		if c.isSequence() {
+			words = append(words, Episode, Step)
+		}
+	}
+	for at, i := 0, 0; i < len(c.selected); i++ {
+		member := !c.isComputed(c.selected[i].Column)
+		if !member || !slices.Contains(names, c.members[at].Name) {
+			words = append(words, c.selected[i].String())
+		}
+		if member {
+			at++
+		}
 	}
 	return shell.Command("--fields", strings.Join(words, ","))
 }
@@ -430,17 +478,22 @@ func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
 		}
 	}
 	var odd, said []string
+	near := true // as where an action follows each observation but the last
 	for _, w := range c.members {
 		if m := members[w.Name]; m.Rows >= 0 && m.Rows != usual {
+			near = near && m.Rows-usual <= 2 && usual-m.Rows <= 2
 			odd = append(odd, w.Name)
 			said = append(said, fmt.Sprintf("%s has %d", w.Name, m.Rows))
 		}
 	}
 	same := c.members[slices.IndexFunc(c.members, func(w wanted) bool { return members[w.Name].Rows == usual })].Name
-	return fmt.Errorf("in %s, %s has %d rows and %s, so row i of one need not belong to row i of the other; take the "+
-		"first rows of each: --align start (align=\"start\" in Python); or the last: --align end; or leave arrays out: %s",
-		u.Name(), same, usual,
-		source.Enumerate(said, 4), c.without(odd...))
+	advice := []string{"take the first rows of each: --align start (align=\"start\" in Python); or the last: --align end",
+		"leave arrays out: " + c.without(odd...)}
+	if !near {
+		slices.Reverse(advice)
+	}
+	return fmt.Errorf("in %s, %s has %d rows and %s, so row i of one need not belong to row i of the other; %s", u.Name(), same,
+		usual, source.Enumerate(said, 4), strings.Join(advice, "; or "))
 }
 
 // isSequence reports whether units are sequences of rows, and not splits or collections of named rows. Only then

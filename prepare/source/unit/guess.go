@@ -11,7 +11,8 @@ import (
 )
 
 // Guess decides whether the units of a declaration are records or their rows are, and sets records.Rows. It returns
-// false if both are possible. Only the selected members count; without a selection, all do.
+// false if both are possible. All members decide, so that a selection does not change what a record is; where they leave
+// it open, the selected members decide.
 //
 // Rows are records if all arrays of a unit have one length, and units differ in it, or if an axis with a name is
 // unlimited. Units are records if no two arrays have one length, or if a member is a single value and lengths are
@@ -22,6 +23,11 @@ import (
 //	a: points (1200,3), faces (800,3); b: (900,3), (650,3)              units: no two arrays have one length
 //	a: x (10,3), y (10); b: x (10,3), y (10)                            undecided: the user is asked
 func Guess(units []Unit, records *Records, selection []column.Selection) (certain bool, err error) {
+	if len(selection) > 0 {
+		if certain, err := Guess(units, records, nil); certain || err != nil {
+			return certain, err
+		}
+	}
 	first, grows := int64(-1), true
 	var all shape
 	for k, u := range units {
