@@ -67,8 +67,8 @@ func (j *decoder) guesses() bool {
 	return true
 }
 
-// smoother guesses, for one component, the coefficients of low frequencies of which the file lacks
-// bits. With blindGuesses it also smooths the first coefficient.
+// smoother guesses, for one component, those coefficients of low frequencies that are 0 so far and of
+// which the file lacks bits. With blindGuesses it also smooths the first coefficient.
 type smoother struct {
 	c       *component
 	missing *[guessed]int8
