@@ -317,7 +317,7 @@ func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error
 	if data.Type.Classes() != nil {
 		return fmt.Errorf("type %v has names of classes, which are read and not mapped: %w", data.Type, ErrUnsupported)
 	}
-	if axes := len(spec.Shape); spec.DType == tensor.Uint8 && (axes == 1 || axes == 2) && beginsAsFile(data) {
+	if spec.DType == tensor.Uint8 && layout.MayBeFiles(spec.Shape) && beginsAsFile(data) {
 		return fmt.Errorf("its rows are image files, filled up with zeros, which are read and not mapped: %w", ErrUnsupported)
 	}
 	field := NewField(name, spec.DType, spec.Shape...)

@@ -6,3 +6,10 @@ import "bytes"
 func IsPhoto(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("\xff\xd8\xff")) || bytes.HasPrefix(head, []byte("\x89PNG\r\n\x1a\n"))
 }
+
+// MayBeFiles reports whether records of uint8 of a shape may be image files that zeros fill up: one file, or a few, as of
+// cameras. Pictures without colors have two axes, too, and are not looked at: the first of them can be far away.
+func MayBeFiles(shape []int) bool {
+	const fewFiles, smallFile = 16, 64
+	return len(shape) == 1 || len(shape) == 2 && shape[0] <= fewFiles && shape[1] >= smallFile
+}

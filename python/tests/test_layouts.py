@@ -378,14 +378,14 @@ def png_opaque(folder):
     return path, [{"images": b.rstrip(b"\0"), "targets": t} for t, b in enumerate(files)]
 
 
-@layout("declared", "--records *[:]")
+@layout()
 def frames_of_videos(folder):
     with h5py.File(path := folder + "/ucf101.h5", "w") as f:
         for i, n in enumerate((2, 3)):
             vlen(f, f"v_{i}/frames", [encoded(k) for k in range(n)])
             f[f"v_{i}/label"] = i
     with h5py.File(path) as f:
-        return path, steps({"frames": [b.tobytes() for b in f[k]["frames"]]} for k in natural(f))
+        return path, [{"frames": [b.tobytes() for b in f[k]["frames"]], "label": i} for i, k in enumerate(natural(f))]
 
 
 # MATLAB
@@ -1003,6 +1003,8 @@ class LayoutsTest(unittest.TestCase):
                 if isinstance(y, Class):
                     if what != "DataLoader":
                         self.assertEqual(x, y, which)
+                elif isinstance(y, list):  # of image files
+                    self.assertEqual([file.tobytes() for file in x], y, which)
                 elif isinstance(y, (str, bytes)):
                     x = x.encode() if isinstance(x, str) else np.asarray(x).tobytes()
                     self.assertEqual(x, y.encode() if isinstance(y, str) else y, which)

@@ -136,7 +136,7 @@ func TestRefused(t *testing.T) {
 		`{"hello":{"version":4,"options":{"batch_size":1,"transforms":{"image":[]}}}}`:                               `there is no field "image"`,
 		`{"hello":{"version":4,"options":{"batch_size":1,"transforms":{"images":[{"op":"Resise"}]}}}}`:               `Resise`,
 		`{"hello":{"version":4,"options":{"batch_size":1,"transforms":{"labels":[{"op":"Resize"}]}}}}`:               `field "labels": `,
-		`{"hello":{"version":4,"options":{"batch_size":1,"transforms":{"labels":[{"op":"Normalize"}]}}}}`:            "the dataset has none to apply",
+		`{"hello":{"version":4,"options":{"batch_size":1,"transforms":{"labels":[{"op":"Normalize"}]}}}}`:            "Normalize is for images: files, or uint8",
 		`{"hello":{"version":4,"options":{"batch_size":1,"sampler":{"kind":"random"}}}}`:                             `there is no sampler "random"`,
 		`{"hello":{"version":4,"options":{"batch_size":1,"sampler":{"kind":"mix"}}}}`:                                "draws from several datasets",
 		`{"hello":{"version":4,"options":{"batch_size":1,"sampler":{"kind":"bucket"}}}}`:                             "0 fields have records of variable length",

@@ -19,7 +19,7 @@ func FindImages(columns []Column) {
 	for i, c := range columns {
 		f := c.Field
 		// Classes mean that the bytes are numbers, whatever they look like.
-		padded := !f.Ragged && f.DType == tensor.Uint8 && (len(f.Shape) == 1 || len(f.Shape) == 2) && len(f.Classes) == 0
+		padded := !f.Ragged && f.DType == tensor.Uint8 && layout.MayBeFiles(f.Shape) && len(f.Classes) == 0
 		bytes := f.Ragged && f.DType == tensor.Uint8 && len(f.Shape) == 0 && (f.Content == "" || f.Content == tensor.Text)
 		switch {
 		case !padded && !bytes || !c.beginsAsImage():
