@@ -5,6 +5,15 @@
 // A [Plan] is a source and a [Config] that were checked; [Plan.Run] makes the dataset.
 // Each image is the work of one goroutine. Records are committed in the order of the source, so
 // any number of workers makes the same bytes.
+//
+// Other ways to run are the same pass with another source or destination: one of several ranks makes a part (rank.go), [Merge]
+// joins the parts, a program gives the records on stdin (produce.go), and a dataset in a bucket is built in a local folder
+// and uploaded (remote.go). A journal beside the dataset has what is complete, for a run that continues after a kill
+// (checkpoint.go, log.go). Splits, duplicates and the digests by which they are decided are in content.go, and the passes
+// that measure mean and deviation first in measure.go.
+//
+// The package writes into the destination, hidden folders beside it, and the spool. Sources are opened by package
+// source/kinds, and records are written by the store.Writer of a container.
 package prepare
 
 import (

@@ -3,9 +3,10 @@
 // A [Sampler] makes one [Sequence] per epoch. [Sequential], [Shuffle] and [Block] visit every
 // record once; [Subset] and [Split] choose some of the records; [Weighted], [WeightedOnce] and [Mix] draw by
 // weight; [Bucket] puts records together that are alike, and [Regions] keeps each
-// host's reads in one part of the dataset. All of them are pure functions of
-// (seed, epoch, position): they are the same for any number of workers and processes, and after
-// any resume.
+// host's reads in one part of the dataset. [ChunkShuffle] visits chunks in random order, so that
+// each is decoded once. All of them are pure functions of (seed, epoch, position): they are the
+// same for any number of workers and processes, and after any resume. The order is the order of all
+// ranks together; package loader/internal/order divides it among them.
 package sampler
 
 import (

@@ -6,6 +6,8 @@
 //	Cache.Local  replaces URLs by complete local copies, for commands that read files
 //	Generations  a DATASET whose generations are listed or changed
 //
+// It fetches records of URLs into the cache and makes datasets of raw samples there, and writes nothing else.
+//
 // Cache keeps the copies of Cache.Local open until Close, as the cache may evict a dataset that no
 // process has open.
 package datasetarg
