@@ -71,137 +71,76 @@ class DataLoader(_Base[B]):
             for images, labels in loader:
                 train_step(images, labels)
 
-    Parameters that torch's DataLoader and StatefulDataLoader have are in their order, have their meaning, and raise their
-    errors: docs/from-torch.md has a table. With output="torch" it is an instance of torch's DataLoader.
+    Parameters of torch's DataLoader and StatefulDataLoader have their order, meaning and errors; docs/from-torch.md has the
+    differences. "Prepared data" below are datasets and raw samples; "own" are a user's datasets of Python code.
 
     Args:
-        dataset: One of three kinds. (1) Prepared: the path or URL (s3://, gs://, azblob://, hdfs://, https://, hf://) of a
-            dataset that preprocess made, or a penstock.Dataset; or several with the same fields and classes,
-            whose records follow each other: see samplers.Mix. Of torch's, it may be a Subset, what
-            random_split returns, or a ConcatDataset of these, and a TorchDataset without transform:
-            its records alone are loaded, in its order or, with ``shuffle``, in another one each time. Or raw: the path of
-            a folder of images, an archive or a table that nobody prepared, with the records that
-            ``penstock.preprocess(path, dest, keep_encoded=True)`` would write. The feeding process reads the files. (2) Arrays or
-            tensors in memory: one, a tuple or a dict of them with as many rows each, torch's TensorDataset or a StackDataset of
-            these, Subsets of these, a data frame or an Arrow table of numbers. They are gathered in this process.
-            (3) Any other object with ``__getitem__`` and ``__len__``, with ``__getitems__`` or with
-            ``__iter__``: its code runs in ``num_workers`` processes. A prepared dataset with a ``collate_fn``, a
-            ``batch_sampler`` or ``batch_size=None``, and without ``transforms`` and other parameters of prepared datasets, is of this kind, too.
+        dataset: A path or URL of a dataset that preprocess made, of raw samples (a folder of images, an archive, a table, HDF5), a
+            penstock.Dataset or View, torch's Subset or ConcatDataset of these, or a list of several; arrays or tensors
+            in memory, a tuple or dict of them, a data frame; or own: any object with ``__getitem__``, ``__getitems__`` or ``__iter__``.
+
+        Torch's, as in ``DataLoader(ds, 64, shuffle=True, num_workers=4, drop_last=True)``:
+
         batch_size: Records of a batch of this process; None yields single samples.
         shuffle: Visit every record once an epoch, in another order each time.
-        sampler: Record numbers in any iterable. For a prepared dataset, one of penstock.samplers, of torch.utils.data, or a
-            sequence of record numbers. Samplers
-            of torch say which records are visited, and how they are drawn; the random draws come from
-            ``seed``. The rank, world size and seed of a DistributedSampler are taken where they are not
-            given, and so is the epoch of its set_epoch.
-        batch_sampler: Lists of record numbers in any iterable, one a batch. Of a prepared dataset with ``transforms``, it is asked for up to
-            65,536 records ahead, and random choices of transforms are functions of ``seed``, epoch and record.
-        num_workers: Of a prepared dataset, threads of the feeding process that make batches: None finds the number with which the
-            loop is fastest, and gives cores back that training needs; 0 is one thread. Of a user's own dataset, processes: None is
-            0 without ``seed``, as in torch, and one a core with it; 0 runs the code in this process.
-        collate_fn: Makes a batch of a list of samples. Of a prepared dataset with ``transforms``, samples are records after these, with
-            tensors (arrays, if output is another): named tuples, as batches are, which torch's default_collate takes, or with
-            batch_type=dict dicts. It runs in ``num_workers`` processes, and its random numbers follow ``seed``.
-        pin_memory: Page-lock the shared memory, so that ``.to("cuda", non_blocking=True)`` does not
-            block. Copies that were queued on the current stream of any device before the next batch was
-            asked for are awaited before memory is used again, also where a batch was dropped at once.
-            ``device`` does it automatically.
-        drop_last: Leave out a last batch that is not full. Otherwise, with several ranks, it repeats
-            records from the start of the epoch where it cannot be divided evenly: see LoaderBatch.mask.
-        timeout: The longest wait for a batch, in seconds, that the loader takes before it reports what
-            it waits for; 0 means no limit. A feeding process that is silent for 10 seconds more is
-            given up.
-        worker_init_fn: Called in each worker process of a user's own dataset with its number.
-        multiprocessing_context: How processes are started: "fork", "spawn", "forkserver" or a context.
-        generator: A torch.Generator that the order, and the seeds of workers, are drawn from. Of a prepared dataset, ``seed`` is
-            drawn from it, once, when the DataLoader is made.
-        prefetch_factor: Batches for each worker that wait here, ready; None means 2 a worker. Of a prepared dataset it means 2 in
-            all, or up to 14 where the batches have less than 2 MiB together.
-        persistent_workers: Keep worker processes from one epoch to the next. A feeding process stays in any case.
+        sampler: One of penstock.samplers or torch's, or any iterable of record numbers. Draws follow ``seed``.
+        batch_sampler: Lists of record numbers, one a batch.
+        num_workers: Of prepared data, threads: None finds the fastest number. Of own, processes: None is 0, or one a core with ``seed``.
+        collate_fn: Makes a batch of a list of samples, in ``num_workers`` processes.
+        pin_memory: Page-lock the shared memory, for copies with ``non_blocking=True``; ``device`` does it itself.
+        drop_last: Leave out a last batch that is not full; otherwise see LoaderBatch.mask.
+        timeout: Seconds to wait for a batch; 0 is no limit.
+        worker_init_fn: Called with its number in each worker process of own datasets.
+        multiprocessing_context: "fork", "spawn", "forkserver" or a context.
+        generator: A torch.Generator from which the order is drawn; of prepared data, ``seed``, once.
+        prefetch_factor: Batches for each worker that wait, ready; of prepared data, in all.
+        persistent_workers: Keep worker processes from one epoch to the next.
         pin_memory_device: Ignored, as in torch.
         in_order: False yields batches as they are ready.
-        snapshot_every_n_steps: Of a user's own dataset without ``seed``, how often workers send the state of the dataset.
-        concurrency: Of a user's own dataset that waits, for a network or a disk: how many records each process makes at a time, by threads
-            or, if ``__getitem__`` is ``async``, by tasks of one event loop. With workers they begin with the batches that are due next.
-            Order, errors and ``timeout`` are as with 1. ``penstock.rng()`` has random numbers for a record; draws from the global
-            generators, which threads share, are an error.
-        transforms: A penstock.transforms.Compose, a torchvision Compose, or JSON, for all image fields;
-            or a dict of such lists by field. Functions may be steps: of a field's value, or of whole records
-            (``transforms.Record``). Image files that a dataset keeps are decoded by it. Fields whose
-            content is mask, boxes or keypoints go where the pixels of their image go, and fields of the same
-            instances lose the rows that SanitizeBoundingBoxes removes. A field that may be one of these and
-            has no content is an error next to an image that is resized, cropped or flipped.
-        contents: The contents of fields, where the dataset does not say so: {"boxes": "boxes", "seg": "mask"}, or
-            "hwc" or "chw" for pixels. Transforms of images take uint8 arrays of shape (H, W, C) or (C, H, W) with 1 or 3
-            channels: those that they name, or the only one.
-        independent: Names of fields that do not lie on what other image fields show: numbers that are
-            not boxes or points, the picture of another camera.
-        batch_transforms: MixUp, CutMix, LabelSmoothing, RandomChoice or PadToLargest of penstock.transforms, or a
-            list of them. The first two mix the records of one process's batch, so that they depend on ``world_size``.
-        rank, world_size: Which slice of the global batch, ``batch_size * world_size`` records, this
-            process gets: what a DistributedSampler is for. ``rank="auto"`` takes both from
-            torch.distributed, if it is initialized, or from the environment of the launcher (torchrun,
-            Accelerate, Slurm, MPI, Kubernetes); without either, it is rank 0 of 1. None is rank 0 of 1,
-            all of the data, with a warning where a launcher started several processes.
-        seed: Of the order and of all random choices: 64 bits. None means 0 for a prepared dataset, also with a ``collate_fn``, or the seed of
-            Lightning's seed_everything; for the other two kinds the order, and random numbers in workers, are torch's, drawn from its generators.
-        device: "cuda", "cuda:1", "mps", "xpu", "hpu" or a torch.device: batches are on that device, as tensors for the
-            current stream. To a CUDA device, two batches are copied by a stream of their own while the device
-            works on an earlier one. Trailing ``transforms`` that convert images to floats
-            (ToTensor, ToDtype, Normalize) run there, so that bytes are copied, with the same
-            results to the last bit. With output="jax" it is a jax.Device, a Sharding or "cuda". Without
-            the device, batches stay on the CPU, and the logger "penstock" says so once.
-        output: "torch", "numpy" or "jax". Fields of variable length are penstock.torch.Jagged,
-            penstock.Ragged or penstock.jax.Jagged: ``batch["boxes"][0]`` are the rows of record 0,
-            ``len`` is the number of records, and ``values`` and ``offsets`` are all of them. Image files without
-            ``transforms`` are such a field, of their bytes: ``transforms=[Resize((256, 256)), ToTensor()]`` decodes them. Text is
-            a list of str.
-        batch_type: Of a prepared dataset: tuple, or dict for batches that are dicts. See LoaderBatch. Other datasets yield the
-            batches that torch collates from their samples.
-        fields, split: The fields and the split to load; None means all.
-        splits: Of raw samples, shares of splits: ``splits={"train": 0.8, "val": 0.2}, split="train"``. The name of a
-            sample decides in which it is, so that it stays there when others are added. Without it, folders named train,
-            val and test are splits.
-        records: Where the records are in a file whose arrays are in groups: "data/*" is a record of each group, and "data/*[:]" one
-            of each row of each group, with the fields ``episode`` and ``step``, the numbers of the group and of the row in it. None
-            finds out, or says in its error what to choose from. See docs/files.md.
-        align: Of arrays of several lengths in one group, "start" takes the first rows as records, as many as the shortest array
-            has, and "end" the last. Of cells in several files, "intersection" takes the genes that all have, by name, and "union" those
-            that any has. None refuses both.
-        prepare: Of raw samples: "auto" makes a dataset of them in the cache while they are read, and reads that once it is complete, with
-            the same batches. It stores files, or the pixels that a fixed beginning of ``transforms`` makes of them if all pixels
-            take at most half of the memory. "encoded" makes the dataset of files first, and "pixels" the dataset of pixels; "off"
-            never does. See docs/raw.md.
-        filters: Records to keep: an expression, as Dataset.filter takes it, or a list of (field, op, value) that must all hold, with one of ==, !=,
-            <, <=, >, >=, "in" and "not in". A value is a number or a text, and compares as in an expression.
+        snapshot_every_n_steps: How often workers of own datasets send their state.
+        concurrency: Records that each process of own datasets makes at a time, by threads, or by tasks if ``__getitem__`` is async:
+            for code that waits.
+
+        What is done to records, as in ``DataLoader("photos", 64, transforms=[Resize((224, 224)), ToTensor()])``:
+
+        transforms: Steps of penstock.transforms, a torchvision Compose, functions: for the image fields, or a dict of lists by field.
+            Masks, boxes and keypoints move with their image.
+        contents: What fields are that do not say so: {"boxes": "boxes", "seg": "mask", "x": "hwc"}.
+        independent: Fields that do not lie on what the other images show, such as a second camera.
+        batch_transforms: MixUp, CutMix, LabelSmoothing, RandomChoice, PadToLargest.
         pack: A Pack: several records of variable length in each row.
-        verify: Compare records with their checksums: "off", "first" (when a block is read for the first
-            time), "always", or the part of the blocks, from 0 to 1.
-        on_error: Treatment of a record that cannot be read or decoded: "fail" raises Error, "backfill"
-            puts another one in its place, "blank" zeros that no transform changes (an error with MixUp and
-            CutMix, which would mix them into others). Those that were passed over are logged (logger
-            "penstock") and counted in stats(), and ``mask`` is False for them.
-        cache_dir, cache_size: The folder that keeps fetched records of a URL and records prepared from
-            raw samples, and the most bytes it may take ("500GiB").
-        socket: The path where a ``penstock feed DATASET --socket PATH`` listens, in place of a dataset:
-            processes of one host share it.
-        command: The program feed; by default $PENSTOCK_FEED, or feed or penstock in PATH.
+        device: "cuda", "cuda:1", "mps", "xpu", "hpu" or a torch.device that batches are on: copied while the device works.
+        output: "torch", "numpy" or "jax". Fields of variable length are Jagged or Ragged: ``batch["boxes"][0]`` are the
+            rows of record 0. Text is a list of str.
+        batch_type: tuple or dict; see LoaderBatch.
 
-    Each loop over it is an epoch; ``set_epoch`` says which, and without it they count up. A loop
-    begins when its first batch is asked for. It ends an older one, and is the next epoch if that
-    one was left early. Ctrl-C leaves the DataLoader as it is after the last batch. ``state_dict``
-    is where the run is, after the batch that was yielded last, in a loop and after it; a
-    DataLoader with the same options that has loaded it yields the batches that come next. It may
-    have another num_workers and prefetch_factor, and other ranks if ``batch_size * world_size`` is
-    the same.
+        Which records, as in ``DataLoader("demos.hdf5", 64, records="data/*[:]", split="mask/train")``:
 
-    mypy and pyright take it for torch's DataLoader, and know that a batch of a prepared dataset has tensors, or arrays with
-    output="numpy". A field of variable length, or of text, is another type: ``batch: LoaderBatch[torch.Tensor | Jagged]``
-    says so, and ``LoaderBatch[Any]`` leaves it open.
+        fields, split: Names to load; None is all.
+        splits: Shares of raw samples, by their names: {"train": 0.8, "val": 0.2}.
+        records: Where the records of grouped arrays are: "data/*" groups, "data/*[:]" their rows. None finds out, or its error asks.
+        align: "start" or "end" of arrays of several lengths; "intersection" or "union" of the genes of several files of cells.
+        filters: Records to keep: an expression, as of Dataset.filter, or a list of (field, op, value).
+        verify: Compare records with checksums: "off", "first", "always", or a part from 0 to 1.
+        on_error: "fail", "backfill" (another record in its place) or "blank" (zeros) for records that cannot be read; ``mask`` is
+            False for them.
 
-    One that is pickled starts a feeding process of its own, at the same place. A DataLoader is
-    for one thread. Errors are penstock.Error, ValueError and TypeError. On macOS and Windows,
-    ``socket`` is refused.
+        Ranks and seeds, as in ``DataLoader(ds, 64, shuffle=True, rank="auto", seed=1)``:
+
+        rank, world_size: The slice of the global batch of this process; "auto" asks torch.distributed or the launcher.
+        seed: Of the order and all random choices. None is 0 for prepared data; otherwise torch's generators decide.
+
+        Caches and processes:
+
+        prepare: Raw samples become a dataset in the cache while they are read: "auto", "encoded" (files), "pixels", or "off".
+        cache_dir, cache_size: Its folder, and the most bytes ("500GiB"); of URLs, too.
+        socket: Where ``penstock feed DATASET --socket PATH`` listens, for processes that share it.
+        command: The program feed.
+
+    Each loop is an epoch; ``set_epoch`` says which. ``state_dict`` is the place after the batch that was yielded last, and a
+    DataLoader that loads it continues with the next batch, with other workers, or other ranks of the same global batch, too. A
+    pickled one starts its own process at the same place. It is for one thread. Errors are penstock.Error, ValueError and TypeError.
+    To type checkers a batch has tensors, or arrays with output="numpy"; ``batch: LoaderBatch[Any]`` leaves it open.
     """
 
     _last = "equal"  # how the last global batch is divided: see loader.Last
