@@ -62,6 +62,6 @@ func (d *Dataset) identifyCoordinates(open func(name string) (*chunk.Reader, ten
 		return known[axis]
 	}
 	for i := range d.Schema.Fields {
-		layout.SetCoordinates(&d.Schema.Fields[i].Spec, id)
+		d.Schema.Fields[i].SetCoordinates(id)
 	}
 }

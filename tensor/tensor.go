@@ -99,6 +99,21 @@ func (s Spec) Unlike(other Spec) string {
 	return ""
 }
 
+// SetCoordinates sets the Coordinates of a field whose axes have names. id returns the identity of the coordinates of an
+// axis, "" if it is not known.
+func (s *Spec) SetCoordinates(id func(axis string) string) {
+	if len(s.Dims) < 2 {
+		return
+	}
+	ids := make([]string, len(s.Dims))
+	for k := range ids[1:] {
+		ids[k+1] = id(s.Dims[k+1])
+	}
+	if strings.Join(ids, "") != "" {
+		s.Coordinates = ids
+	}
+}
+
 // Known returns the field with what another field of the same meaning knows of it.
 func (s Spec) Known(other Spec) Spec {
 	s.Meaning = cmp.Or(s.Meaning, other.Meaning)

@@ -20,21 +20,6 @@ func NamedAxes(dims []string, shape tensor.Shape) []string {
 	return append(slices.Clone(dims), make([]string, len(shape)+1-len(dims))...)
 }
 
-// SetCoordinates sets the Coordinates of a field whose axes have names. id returns the identity of the coordinates of an
-// axis, "" if it is not known.
-func SetCoordinates(s *tensor.Spec, id func(axis string) string) {
-	if len(s.Dims) < 2 {
-		return
-	}
-	ids := make([]string, len(s.Dims))
-	for k := range ids[1:] {
-		ids[k+1] = id(s.Dims[k+1])
-	}
-	if strings.Join(ids, "") != "" {
-		s.Coordinates = ids
-	}
-}
-
 // CoordinatesID returns the identity of coordinates, which is the same for equal numbers of different types.
 func CoordinatesID(d tensor.DType, values []byte) string {
 	h, number := sha256.New(), make([]byte, 8)

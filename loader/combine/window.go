@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -420,7 +419,7 @@ func (p *planner) field(out WindowField) error {
 		f.out.Shape, f.out.Ragged, f.out.Content = tensor.Shape{}, true, tensor.Images
 	} else {
 		f.out.Dims, f.out.Meaning = dimsOf(a.dims), a.spec.Meaning
-		layout.SetCoordinates(&f.out, func(axis string) string { // of axes that stay whole
+		f.out.SetCoordinates(func(axis string) string { // of axes that stay whole
 			if k := slices.Index(a.spec.Dims, axis); k >= 0 && len(a.spec.Coordinates) > 0 && f.cuts[k].axis < 0 {
 				return a.spec.Coordinates[k]
 			}

@@ -85,7 +85,7 @@ func (c *Columns) compare() error {
 		}
 	}
 	for i := range c.members {
-		layout.SetCoordinates(&c.members[i].Field.Spec, func(axis string) string { return ids[axis] })
+		c.members[i].Field.SetCoordinates(func(axis string) string { return ids[axis] })
 	}
 	if c.records.File == "" {
 		return nil
