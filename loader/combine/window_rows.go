@@ -46,21 +46,26 @@ func (r *rowReads) read(ctx context.Context, f *windowed, indices []int, dst []b
 		}
 		from := r.windows[a]
 		if err := f.part.Gather(ctx, f.in.Name, rows, dst[from*size:(from+b-a)*size]); err != nil {
-			return failed(err, indices[r.windows[r.failed(err, a, b)]])
+			record, ok := windowOf(err, rows, indices[from:from+b-a])
+			if !ok {
+				record = indices[from]
+			}
+			return failed(err, record)
 		}
 	}
 	return nil
 }
 
-// failed returns which of the windows a to b has the record that an error names, or a if the error names none.
-func (r *rowReads) failed(err error, a, b int) int {
+// windowOf returns the window that has the record which an error of the Source names. rows are the records of the
+// windows, the same number of each; ok is false if the error names none of them.
+func windowOf(err error, rows, windows []int) (window int, ok bool) {
 	var named loader.RecordError
-	if errors.As(err, &named) {
-		for i := a; i < b; i++ {
-			if at := named.Record(); at >= r.first[i] && at < r.first[i]+r.n {
-				return i
-			}
-		}
+	if !errors.As(err, &named) {
+		return 0, false
 	}
-	return a
+	k := slices.Index(rows, named.Record())
+	if k < 0 {
+		return 0, false
+	}
+	return windows[k/(len(rows)/len(windows))], true
 }

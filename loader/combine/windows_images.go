@@ -2,11 +2,9 @@ package combine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -25,7 +23,7 @@ func (w *Windows) Lengths(ctx context.Context, field string, indices []int, offs
 	defer w.scratch.Put(s)
 	f, err := w.files(field, indices, s)
 	if err == nil {
-		err = w.renumber(f.part.can.Ragged.Lengths(ctx, f.in.Name, s.files, s.ends), indices, s)
+		err = renumbered(f.part.can.Ragged.Lengths(ctx, f.in.Name, s.files, s.ends), s.files, indices)
 	}
 	if err == nil {
 		f.measure(s, offsets)
@@ -47,7 +45,7 @@ func (w *Windows) GatherRagged(ctx context.Context, field string, indices []int,
 		s.rows, err = f.part.can.Ragged.GatherRagged(ctx, f.in.Name, s.files, s.ends, s.rows)
 	}
 	if err != nil {
-		return nil, w.renumber(err, indices, s)
+		return nil, renumbered(err, s.files, indices)
 	}
 	f.measure(s, offsets)
 	if f.in.Content == tensor.Images {
@@ -95,14 +93,10 @@ func (f *windowed) measure(s *windowScratch, offsets []int64) {
 	}
 }
 
-// renumber replaces the number of a record of the Source in an error by the number of the window that has it.
-func (w *Windows) renumber(err error, indices []int, s *windowScratch) error {
-	var named loader.RecordError
-	if !errors.As(err, &named) {
-		return err
-	}
-	if k := slices.Index(s.files, named.Record()); k >= 0 {
-		return failed(err, indices[k/(len(s.files)/len(indices))])
+// renumbered returns the error with the number of the window that has the record which the error names.
+func renumbered(err error, rows, windows []int) error {
+	if window, ok := windowOf(err, rows, windows); ok {
+		return failed(err, window)
 	}
 	return err
 }

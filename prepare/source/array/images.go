@@ -105,18 +105,18 @@ func (c Column) severalPadded() Column {
 		}
 		return files.Record, nil
 	}
-	return c.Changed(source.ContentField(c.Field.Name, tensor.Images), record)
+	return c.mapped(source.ContentField(c.Field.Name, tensor.Images), record)
 }
 
-// Changed returns a column of field whose values f appends to buf, made from the values of c. The field keeps the
+// mapped returns a column of field whose values f appends to buf, made from the values of c. The field keeps the
 // origin of c.
-func (c Column) Changed(field source.Field, f func(buf, value []byte) ([]byte, error)) Column {
+func (c Column) mapped(field source.Field, f func(buf, value []byte) ([]byte, error)) Column {
 	inner := c
 	field.Origin = c.Field.Origin
 	c.Field, c.Rows = field, nil
 	c.Open = func() (Cursor, error) {
 		cursor, err := inner.Open()
-		return changed{cursor, f}, err
+		return mappedCursor{cursor, f}, err
 	}
 	if inner.At != nil {
 		c.At = func(i int64, buf []byte) ([]byte, error) {
@@ -130,14 +130,14 @@ func (c Column) Changed(field source.Field, f func(buf, value []byte) ([]byte, e
 	return c
 }
 
-// changed is a cursor over values that f makes from the values of another cursor.
-type changed struct {
+// mappedCursor is a cursor over values that f makes from the values of another cursor.
+type mappedCursor struct {
 	Cursor
 	f func(buf, value []byte) ([]byte, error)
 }
 
 // Next returns what f makes of the next value, in memory of its own.
-func (c changed) Next() ([]byte, error) {
+func (c mappedCursor) Next() ([]byte, error) {
 	value, err := c.Cursor.Next()
 	if err != nil {
 		return nil, err
