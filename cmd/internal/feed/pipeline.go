@@ -317,7 +317,7 @@ func masks(recipe json.RawMessage) (loader.Transform, error) {
 	return nil, errors.New("masks that are files take one transform, Cast to the type that their numbers become")
 }
 
-// settle sets type and shape of the field to those of the transform's result.
+// settle gives the field the type and the shape of the transform's result.
 func (m *made) settle(f store.Field) error {
 	spec, err := m.transform.Output(f.Spec)
 	if err != nil {

@@ -229,7 +229,7 @@ func (s sampled) chunks(k *samplerOption) (sampler.Sampler, error) {
 }
 
 // within returns the records for the sampler inside of a subset: bucket, balanced and chunk_shuffle
-// look at the values of records, and must see those of the subset only. Numbers that do not exist
+// look at the values of records, and must see the records of the subset only. Numbers that do not exist
 // are left for the subset to report.
 func (s sampled) within(k *samplerOption, indices []int) sampled {
 	ofSome := []string{"bucket", "balanced", "chunk_shuffle", "subset"}

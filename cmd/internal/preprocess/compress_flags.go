@@ -19,8 +19,8 @@ type compressFlags struct{ compress, chunkRecords, chunkBytes, shuffle string }
 // compressNames lists the names of the flags, which are also their names in a recipe.
 var compressNames = []string{"compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
 
-// parse returns the compression that the flags ask for, and adds their problems to p. Levels are
-// those of zlib, 1 to 9, and of zstd, 1 to 22.
+// parse returns the compression that the flags ask for, and adds their problems to p. zlib has
+// the levels 1 to 9, and zstd 1 to 22.
 func (f *compressFlags) parse(p *problems) (c prepare.Compress) {
 	method, level, hasLevel := strings.Cut(f.compress, ":")
 	var err error

@@ -73,7 +73,7 @@ class Ragged:
     def __getitem__(self, i: Any) -> np.ndarray | str | list[np.ndarray] | Ragged:
         """Return the rows of record i, its text if the field's content is utf-8, or a list of its image files.
 
-        A slice, or an array or list of numbers, makes a batch of these records; that of a slice of step 1 is a view.
+        A slice, or an array or list of numbers, makes a batch of these records; the batch of a slice of step 1 is a view.
         """
         if isinstance(i, slice) or np.ndim(i) > 0:
             return self._some(np.arange(len(self))[i])
