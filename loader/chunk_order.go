@@ -39,8 +39,8 @@ func shuffles(s sampler.Sampler) bool {
 // random enough shows in neighboring batches, which draw from the same chunks.
 const overBatches = 16
 
-// look fills in the costs of an order. The Source has n records, and the Loader reads the given
-// fields of it.
+// look describes what an order of n records costs, in o.order and, if a ChunkShuffle would
+// decode less, in o.cheaper. fields are the fields that the Loader reads.
 func (o *chunkOrder) look(opts *Options, n int, src ChunkSource, fields []string) {
 	global := opts.shares().Global()
 	if order := ofChunks(opts.Sampler); order != nil {

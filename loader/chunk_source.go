@@ -11,7 +11,7 @@ import (
 const DefaultChunkCache = 256 << 20
 
 // NewChunkShuffle returns the Sampler that decodes each chunk of a [ChunkSource] about once an epoch, and has src
-// keep chunks for it. The fields are those that a Loader will read; none means all.
+// keep chunks for it. fields names the fields that a Loader will read; no names mean all fields.
 func NewChunkShuffle(src Source, o sampler.ChunkOptions, fields ...string) (*sampler.ChunkShuffle, error) {
 	return NewChunkShuffleOf(src, nil, o, fields...)
 }

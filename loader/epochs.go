@@ -234,8 +234,9 @@ func (p *pass) advance(c *setup, end int) {
 }
 
 // finish ends a pass. It cancels the batches that are being filled, waits for them, and frees all
-// slots except those of kept batches. Nothing of this pass reads the Source afterwards, so that the
-// caller may close the Source. If a read hangs beyond Options.Timeout, finish returns without it.
+// slots except the slots of kept batches. Nothing of this pass reads the Source afterwards, so that
+// the caller may close the Source. If a read hangs beyond Options.Timeout, finish returns without
+// it.
 func (ld *Loader) finish(p *pass) {
 	ld.tally.leave()
 	if p.loop.Finish() {

@@ -66,7 +66,7 @@ func (o Options) fields(src Source) ([]fill.Field, error) {
 }
 
 // Independent in Options.Contents is a field that does not show, or lie on, what other image fields show: vectors of
-// four numbers that are not boxes, the picture of another camera. It stays as it is.
+// four numbers that are not boxes, the picture of another camera. The transforms of other fields do not change it.
 const Independent = "independent"
 
 // HWC and CHW in Options.Contents are fields whose records are pixels, (H, W, C) or (C, H, W).

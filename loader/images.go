@@ -283,7 +283,8 @@ func (t Images) outputOfFiles(tensor.Spec) (out transforms.Info, err error) {
 	return out, err
 }
 
-// fileWorker returns a function with its own decoder.
+// fileWorker returns the function that decodes and transforms an image file of one record. The function has its own
+// decoder, so each goroutine needs a function of its own.
 func (t Images) fileWorker() RecordFunc {
 	w := fileWorker{run: t.Pipeline.Runner(), open: t.fileOpener()}
 	return w.do

@@ -171,10 +171,10 @@ func sizeOf(s tensor.Spec) (out transforms.Info) {
 	return transforms.Info{H: s.Shape[0], W: s.Shape[1], C: s.Shape[2]}
 }
 
-// jointFunc returns the function of a field that leads others. Followers with a Transform of their
-// own are moved to scratch memory first, and transformed from there into the batch. The exchange of
-// outs and scratch is undone after every record, so that the batch keeps its memory and the scratch
-// memory grows only once.
+// jointFunc returns the function of a field that leads other fields: one RecordFunc transforms all
+// of them. Followers with a Transform of their own are moved to scratch memory first, and
+// transformed from there into the batch. The exchange of outs and scratch is undone after every
+// record, so that the batch keeps its memory and the scratch memory grows only once.
 func (c *setup) jointFunc(f *fill.Field, id int) (fill.JointFunc, error) {
 	if t, ok := grows(c.opts.Transforms[f.In.Name], f.In); ok {
 		do, err := t.grown(f.In)

@@ -68,21 +68,23 @@ type Options struct {
 	// slower. 0 means no limit.
 	Budget int
 
-	// Timeout is the longest wait for one batch; 0 means no limit. It has records read one by
-	// one, and every batch made by a worker, so that the one that is stuck is known.
+	// Timeout is the longest wait for one batch; 0 means no limit. With a Timeout, records
+	// are read one by one and every batch is made by a worker, so that the error can name the
+	// record that is stuck.
 	Timeout time.Duration
 
 	fewest, most int // that Workers may become; set by withDefaults
 }
 
 // Synchronous as Options.Workers fills each batch in the goroutine that asks for it: no
-// other is started, and a panic of the Source or of a Transform passes through, with the
-// stack that led to it.
+// other goroutine is started, and a panic of the Source or of a Transform passes through
+// with its stack.
 const Synchronous = -1
 
 // OnError says how a record that cannot be read or transformed is handled. In each case,
-// batches keep their size, so that all ranks take the same number of steps; and it depends
-// on nothing but the record's place, so that it is the same for any number of workers.
+// batches keep their size, so that all ranks take the same number of steps; and the
+// replacement depends on nothing but the record's place, so that it is the same for any
+// number of workers.
 type OnError int
 
 const (
@@ -150,8 +152,8 @@ func (o Options) shares() order.Shares {
 const mostStaged = 64 << 20
 
 // stage returns how many bytes of stored records each worker, and the loop itself, may stage: a
-// share of mostStaged, or of what Budget leaves. Ragged fields take the rest of a Budget for their
-// rows, so that nothing is left to stage.
+// share of mostStaged, or of the bytes that Budget leaves. Ragged fields take the rest of a Budget
+// for their rows, so that nothing is left to stage.
 func (o Options) stage(fields []fill.Field, stride int) int {
 	room := mostStaged
 	if o.Budget > 0 {
@@ -230,8 +232,8 @@ func (o Options) fit(stride int) (Options, error) {
 }
 
 // World says which of several training processes this one is. Each takes its contiguous
-// slice of the global batch, BatchSize*Size records, so that what a step trains on is the
-// same for any Size with the same global batch. The zero value is a single process.
+// slice of the global batch, BatchSize*Size records, so that a step trains on the same
+// records for any Size with the same global batch. The zero value is a single process.
 type World struct {
 	Rank int // of this process, from 0
 	Size int // processes that train together; 0 means 1

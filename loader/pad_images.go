@@ -54,8 +54,8 @@ func (t PadImages) Sizes(in tensor.Spec) tensor.Spec {
 	return tensor.Spec{Name: in.Name + "_sizes", DType: tensor.Int64, Shape: tensor.Shape{2}}
 }
 
-// info returns the pipeline's output. W and H are those of the first size that the pipeline
-// accepts, and mean nothing beyond that.
+// info returns the pipeline's output. W and H are the first size that the pipeline accepts;
+// a user of info must not rely on them.
 func (t PadImages) info(in tensor.Spec) (out transforms.Info, err error) {
 	p, sizes, channels := t.Pipeline, someSizes, 3
 	if !isEncoded(in) {

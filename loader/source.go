@@ -18,7 +18,7 @@ import (
 //
 // A Source can do more by implementing [RaggedSource], [ChunkedSource], [GridSource], [ChunkSource], [MappedSource],
 // [FaultSource], [CheckedSource], [RemoteSource], [DescribedSource], [NamedSource], [ClassedSource], [BoundedSource]
-// and [Identifier]. Assert those that it has, so that the compiler checks them:
+// and [Identifier]. Assert the interfaces that it implements, so that the compiler checks them:
 //
 //	var _ loader.MappedSource = (*MySource)(nil)
 type Source interface {
@@ -118,8 +118,8 @@ func Lengths(ctx context.Context, src Source, field string) ([]int, error) {
 	return out, nil
 }
 
-// RaggedSource is a [Source] with fields of variable length: those whose Spec is Ragged. Offsets
-// have one element more than there are records, count rows, and start with 0.
+// RaggedSource is a [Source] with fields of variable length, whose Spec is Ragged. A field's
+// offsets count rows and start with 0; there is one more offset than there are records.
 type RaggedSource interface {
 	Source
 
@@ -163,13 +163,13 @@ type GridSource interface {
 type ChunkSource interface {
 	Source
 
-	// Chunks returns which chunks of the named fields, or of all if there are none, hold the records: all records if
-	// records is nil, else the records of these numbers, which are then numbered by their place in it.
+	// Chunks returns which chunks of the named fields, or of all fields if there are no names, hold the records.
+	// records nil means all records; otherwise the result numbers the records by their place in records.
 	Chunks(fields []string, records []int) (sampler.Chunks, error)
 
 	// KeepChunks has the Source keep decoded chunks for as long as order, an order of its records, needs them, in as
-	// many bytes as the plan of order allows, and decode the next ones in advance. A later call replaces order; nil
-	// ends this.
+	// many bytes as the plan of order allows, and decode the next ones in advance. A later call replaces order; with
+	// nil the Source keeps no chunks for an order.
 	KeepChunks(order *sampler.ChunkShuffle)
 
 	// Decoded returns how many bytes of chunks were decoded so far.
@@ -206,9 +206,9 @@ type FaultSource interface {
 type CheckedSource interface {
 	Source
 
-	// Intact returns an error if a file was truncated, so that bytes that were read of it may be
-	// zeros. The loader asks at the end of an epoch, every 50 ms at most; what is a fault is an error
-	// before that.
+	// Intact returns an error if a file was truncated, so that bytes read from it may be zeros. The
+	// loader asks at the end of an epoch, every 50 ms at most; a page fault beyond the end of the
+	// file is an error earlier.
 	Intact() error
 }
 
@@ -217,10 +217,10 @@ type RemoteSource interface {
 	Source
 
 	// LookaheadBytes returns how many bytes of coming records the Source wants to know, beyond
-	// those being read; 0 if none.
+	// the records being read; 0 means that it wants to know no others.
 	LookaheadBytes() int64
 
-	// Fetch names records that will be needed, after those that were named before. It may wait
+	// Fetch names records that will be needed, after all records of earlier calls. It may wait
 	// until there is room for them.
 	Fetch(ctx context.Context, field string, indices []int) error
 
@@ -260,8 +260,8 @@ type ClassedSource interface {
 	Classes(field string) []string
 }
 
-// BoundedSource is a [Source] that knows limits of the numbers in its fields, so that a filter need not read records of
-// which none, or each one, passes.
+// BoundedSource is a [Source] that knows limits of the numbers in its fields, so that a filter need not read a block of
+// records if the limits show that all of them pass, or that none passes.
 type BoundedSource interface {
 	Source
 
@@ -286,7 +286,7 @@ type GenerationSource interface {
 	Generations() (folders []string, numbers []int)
 
 	// IDIn returns the ID that the Source has in other generations of the datasets, "" if it is not known. The error
-	// says which of them have other records or fields than those that are open, and what to open for these.
+	// says which generations have other records or fields than the open generations, and what to open to read them.
 	IDIn(numbers []int) (id string, err error)
 }
 
@@ -298,8 +298,8 @@ type RecordError interface {
 	Record() int
 }
 
-// Capabilities are the optional interfaces that a [Source] implements; those it does not are nil.
-// A Source that combines others resolves theirs once, by [CapabilitiesOf].
+// Capabilities are the optional interfaces that a [Source] implements; all others are nil. A
+// Source that combines other Sources asks [CapabilitiesOf] once for each.
 type Capabilities struct {
 	Ragged     RaggedSource
 	Chunked    ChunkedSource
@@ -317,9 +317,9 @@ type Capabilities struct {
 	Identifier Identifier
 }
 
-// CapabilitiesOf returns what src implements. A Source that has some methods of an interface and
-// not all of them is an error: most often one of them is misspelt or has another signature, and
-// the Source would be slower without a word.
+// CapabilitiesOf returns the optional interfaces that src implements. A Source that has only
+// some methods of an interface is an error: most often a method is misspelt or has another
+// signature, and without the error the Source would only be slower.
 func CapabilitiesOf(src Source) (Capabilities, error) {
 	var c Capabilities
 	c.Ragged, _ = src.(RaggedSource)
@@ -340,7 +340,7 @@ func CapabilitiesOf(src Source) (Capabilities, error) {
 }
 
 // methods lists the methods of each interface that has several, with a test for each. A type
-// assertion to the whole interface says only that something is missing, and not what.
+// assertion to the whole interface would not say which method is missing.
 var methods = []struct {
 	of, name string
 	has      func(Source) bool

@@ -17,7 +17,8 @@ import (
 
 // State is a position in a run: which batches were handed out. A State is small enough for every
 // checkpoint: as JSON fewer than 300 bytes, and at most 10 KB with Weights. Everything except
-// Epoch, Step, Done and Weights identifies the run, so that Resume can refuse another one.
+// Epoch, Step, Done and Weights identifies the run, so that Resume can refuse a State of another
+// run.
 //
 // A State has no random state: batches are functions of seed, epoch and step.
 type State struct {
@@ -33,7 +34,7 @@ type State struct {
 	Collate     string `json:"co,omitempty"`   // the ID of Collate
 	Epoch       int    `json:"epoch"`
 	Step        int    `json:"step"` // first batch of Epoch that was not handed out
-	// later ones that were, with Unordered: a hexadecimal number whose bit i is Step+i
+	// later steps that were handed out, with Unordered: a hexadecimal number whose bit i is step Step+i
 	Done string `json:"done,omitempty"`
 	// weights of a sampler.Mix that SetWeights has set, and what was drawn before them
 	Weights []sampler.MixWeights `json:"weights,omitempty"`
@@ -121,10 +122,10 @@ func short(name string) string {
 	return name
 }
 
-// Resume returns a Loader that continues after the batches that st counts: with Epochs,
-// or with Epoch and the number st.Epoch. It may have any number of workers, and a World of
-// another size if the global batch stays the same, and Src may be another generation of the dataset if its fields have
-// the same records. Resume refuses the State of another run, and says in what the two differ. It takes as long as New.
+// Resume returns a Loader that continues after the batches that st counts: with Epochs, or with Epoch and the number
+// st.Epoch. It may have any number of workers, and a World of another size if the global batch stays the same, and Src
+// may be another generation of the dataset if its fields have the same records. Resume refuses the State of another
+// run, and says in what the two runs differ. Resume takes as long as New.
 func Resume(src Source, opts Options, st State) (*Loader, error) {
 	ld, err := New(src, opts)
 	if err != nil {

@@ -88,8 +88,8 @@ type Quantiles struct{ P50, P95, P99, Max time.Duration }
 type Slowest struct {
 	Field  string
 	Record int
-	// how many records of a batch, from this one on, were timed together: as many as take about 16 µs, at least 1 and
-	// at most 64
+	// how many records of a batch, from the slow record on, were timed together: as many as take about 16 µs, at
+	// least 1 and at most 64
 	Among int
 	Took  time.Duration
 }
@@ -113,7 +113,7 @@ func (r FieldReads) unpacked() bool {
 	return strings.Contains(r.How, "inflated") || strings.Contains(r.How, "copied")
 }
 
-// resources is what the process has used so far.
+// resources are the CPU time that the process has used so far, and the bytes that it has read from storage.
 type resources struct {
 	cpu     time.Duration
 	storage int64 // bytes read
@@ -158,8 +158,8 @@ func (m *othersMeter) enter(now time.Duration) {
 	}
 }
 
-// leave records that a loop ends. If it is time for another reading, leave returns what other
-// programs used since the last reading.
+// leave records that a loop ends. If the clocks are due, leave reads them and returns the
+// core time that other programs used since the last reading.
 func (m *othersMeter) leave(now time.Duration) time.Duration {
 	m.left = now
 	if now-m.at < othersEvery {
@@ -168,7 +168,7 @@ func (m *othersMeter) leave(now time.Duration) time.Duration {
 	return m.look(now)
 }
 
-// look reads the clocks, and returns what other programs used since the last reading.
+// look reads the clocks, and returns the core time that other programs used since the last reading.
 func (m *othersMeter) look(now time.Duration) time.Duration {
 	busy, self := m.busy, m.self
 	m.at, m.self = now, processClock()

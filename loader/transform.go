@@ -14,9 +14,9 @@ import (
 
 // Transform converts the stored records of a field to the records of batches, in the same pass that
 // gathers them; Images and Pad are two. A Transform with the method ID() string identifies itself,
-// so that Resume refuses another one.
+// so that Resume refuses a run with another Transform.
 type Transform interface {
-	// Output returns what a record becomes. The Name is in.Name.
+	// Output returns the type and shape of a transformed record of in. The Name is in.Name.
 	Output(in tensor.Spec) (tensor.Spec, error)
 
 	// Worker returns the function that one goroutine will use, with whatever state of its
@@ -110,8 +110,8 @@ func (c *setup) mutable(b *fill.Batch) MutableBatch {
 	return MutableBatch{b: b, seed: c.opts.Seed, world: c.opts.World}
 }
 
-// Field returns the values of a field. The bytes of fields that Collate adds or edits may be
-// written to, and only those.
+// Field returns the values of a field. Only the bytes of fields that Collate adds or edits
+// may be written to.
 func (d *MutableBatch) Field(name string) tensor.View { return d.b.Field(name) }
 
 // Offsets returns where the rows of each record of a ragged field begin: see Batch.Offsets.
@@ -138,7 +138,8 @@ func (d *MutableBatch) Rand() transforms.Rand {
 		uint64(d.world.Rank))
 }
 
-// draftKey separates the random streams of batches from those of records with the same seed.
+// draftKey makes the random streams of batches differ from the streams of records with the same
+// seed.
 const draftKey = 0x6a09e667f3bcc909
 
 // Arrays is the Transform of a field of numbers: a cast, a scale, one-hot vectors and whatever else
@@ -149,7 +150,7 @@ type Arrays struct {
 	Pipeline *transforms.ArrayPipeline
 }
 
-// Output returns type and shape of what the pipeline makes.
+// Output returns type and shape of the arrays that the pipeline makes.
 func (t Arrays) Output(in tensor.Spec) (tensor.Spec, error) {
 	out, err := t.Pipeline.Output(in)
 	if err == nil && out.Ragged && out.Content != tensor.Sparse {

@@ -72,8 +72,8 @@ func (c *setup) newFiller(id int) (*fill.Filler, error) {
 	return c.plan.NewFiller(do, panics), nil
 }
 
-// convert returns what a worker does with the records of a field: exactly one of a RecordFunc and a
-// Stage.
+// convert returns how a worker converts the records of a field: by a RecordFunc or by a Stage,
+// never by both.
 func (c *setup) convert(in tensor.Spec, id int) (fill.RecordFunc, fill.Stage, error) {
 	if t, ok := c.opts.Transforms[in.Name].(staged.Transform[Record]); ok {
 		s, err := t.Stage(in, id)
@@ -270,8 +270,8 @@ func (c *pool) seal(w *worker, t schedule.Task, b *fill.Batch) (err error) {
 }
 
 // stuck describes a batch that is not finished after Options.Timeout: which record a worker is
-// reading, and what a Stage waits for. stuck must not wait itself, so that it does not look up the
-// place of a ragged record, which reads offsets.
+// reading, and what a Stage waits for. stuck must not wait itself: it does not look up the place
+// of a ragged record, because that reads offsets from a file.
 func (c *pool) stuck(epoch, step, slot int) error {
 	late := fmt.Errorf("%w: not there after %v", ErrTimeout, c.setup.opts.Timeout)
 	e := &Error{Epoch: epoch, Batch: step, Record: -1, Err: late}

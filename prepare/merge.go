@@ -126,7 +126,8 @@ func (c merge) parts(ctx context.Context, folders []string) (*Summary, error) {
 // pollParts is how long a merge waits before it looks again for a part that is missing.
 const pollParts = time.Second
 
-// findParts returns the parts, or those that there are already and will be.
+// findParts returns the parts in the folders. With Wait the Set also has parts that do not exist yet, and their
+// samples are read when the parts appear.
 func (c merge) findParts(ctx context.Context, folders []string) (*part.Set, error) {
 	if !c.Wait {
 		return part.Find(folders)

@@ -48,7 +48,7 @@ func (n Number) Float64() float64 {
 	return float64(n.bits)
 }
 
-// Int64 returns the number as an int64, and false if it is none.
+// Int64 returns the number as an int64, and false if no int64 is equal to the number.
 func (n Number) Int64() (int64, bool) {
 	bits, ok := Int64.exact(n)
 	return int64(bits), ok

@@ -21,11 +21,11 @@ const (
 // Places are in corner coordinates: the pixel of column c and row r covers [c, c+1) x [r, r+1), so
 // that an image of w by h pixels is [0, w] x [0, h].
 const (
-	// Mask is a class or an instance for each pixel of an image: integers or bool of shape (h, w), or
-	// with a layout and one channel; ragged rows of that shape with a mask for each instance; or ragged
-	// uint8 of shape () with an image file, whose samples or palette indexes are the numbers. Such a file of
-	// a field with Instances has their masks one below the other, each as high as the image; it is empty
-	// where there is none.
+	// Mask is a class or an instance for each pixel of an image: integers or bool of shape (h, w), or with a
+	// layout and one channel; ragged rows of that shape with a mask for each instance; or ragged uint8 of
+	// shape () with an image file, whose samples or palette indexes are the classes or instances. In a field
+	// with Instances the file has the masks of all instances, one below the other, each as high as the
+	// image; a record without an instance has an empty file.
 	Mask = "mask"
 
 	// Boxes are left, top, right and bottom of boxes, in pixels: float32 whose last axis is 4.

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// grid divides a field that is not in memory into the pieces that are read at a time: chunks of the
-// Source or, if it has none, records.
+// grid divides a field that is not in memory into the pieces that one read returns: chunks of the
+// Source or, if the Source has no chunks, records.
 type grid struct {
 	shape  []int // elements of a chunk, along each axis
 	counts []int // chunks along each axis
@@ -158,8 +158,8 @@ func (r *blockRead) want(p wantedPart, a, number int) {
 
 // run reads the chunks and copies the windows. Chunks are decoded by several goroutines, since
 // decoding is what takes the time. Their parts of the windows do not overlap, so that no lock is
-// needed. An error stops the others from starting, and run waits for all, as they write to the
-// caller's memory.
+// needed. After an error no further goroutine starts, and run waits for all that did: they write
+// to the caller's memory.
 func (r *blockRead) run(ctx context.Context) error {
 	numbers := slices.Sorted(maps.Keys(r.wanted))
 	workers := min(runtime.GOMAXPROCS(0), len(numbers))

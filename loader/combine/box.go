@@ -20,7 +20,8 @@ func (s *span) at(k int) int {
 // isAll reports whether the elements are all n elements of an axis, in order.
 func (s *span) isAll(n int) bool { return len(s.list) == 0 && s.first == 0 && s.step == 1 && s.n == n }
 
-// limits returns the range that contains the elements. It is empty if all of them are fill.
+// limits returns the smallest range [lo, hi) of array indexes with all elements of the span. The
+// range is empty if the span has only fill elements, which no index of the array has.
 func (s *span) limits() (lo, hi int) {
 	if len(s.list) == 0 {
 		return s.first, s.first + (s.n-1)*s.step + 1

@@ -25,10 +25,10 @@ import (
 // Sizes draws from each Source in a given proportion.
 type Concat struct{ route }
 
-// NewConcat returns the Source of all records of sources, which must have the same fields: names, types,
-// shapes, contents, layouts, meanings as far as they are known and, of those that are a loader.ClassedSource, names of
-// classes. Normalizations, which a Source does not declare, are for the caller to compare. The caller still closes the
-// sources.
+// NewConcat returns the Source of all records of sources, which must have the same fields: names, types, shapes,
+// contents, layouts, meanings as far as they are known and the names of classes of each source that is a
+// loader.ClassedSource. Normalizations, which a Source does not declare, are for the caller to compare. The caller
+// still closes the sources.
 func NewConcat(sources ...loader.Source) (*Concat, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("combine: concat: no sources")
@@ -103,9 +103,9 @@ func (c *Concat) Locate(record int) (source, number int) {
 	return i, record - c.start(i)
 }
 
-// SizesOf returns the numbers of records of the sources that src concatenates: if src is a Concat,
-// a Packed of one with Pack.Sizes, or a View of some fields of all records of one. It returns nil
-// for other Sources.
+// SizesOf returns the numbers of records of the sources that src concatenates. src is a Concat, a
+// Packed with Pack.Sizes, or a View of some fields but all records of a Concat or Packed. For
+// other Sources SizesOf returns nil.
 func SizesOf(src loader.Source) []int {
 	switch s := src.(type) {
 	case *Concat:

@@ -41,8 +41,8 @@ type shown struct {
 	left       int // windows of the run that remain to be copied
 }
 
-// mostShown limits the bytes of windows that share a view: all of them are brought into memory
-// before the first is copied.
+// mostShown limits the bytes of windows that share a view: the Source brings all of these
+// bytes into memory before the first window is copied.
 const mostShown = 4 << 20
 
 // rows returns n records from first on, or nil if the view does not contain them.
@@ -69,8 +69,8 @@ func (w *cutter) field(name string) (*windowed, error) {
 	return &w.fields[i], nil
 }
 
-// gather copies windows. Windows in the Source's memory are copied at once. The others are
-// collected, so that each of their chunks is decoded only once.
+// gather copies windows. Windows in the Source's memory are copied at once. Windows in
+// chunks are collected first, so that each chunk is decoded only once.
 func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	f, err := w.field(field)
 	if err != nil {
@@ -140,8 +140,8 @@ func (w *cutter) addTo(r *blockRead, f *windowed, s *windowScratch, record int, 
 }
 
 // show takes one view of the Source's records for the windows at the beginning of indices that are
-// consecutive, and stores it in s.shown. If it takes none, s.shown has no data, and copy reads each
-// window by itself; an error is then that of one window.
+// consecutive, and stores it in s.shown. If the Source shows no view, s.shown has no data, and copy
+// reads each window by itself: an error then names one window.
 func (w *cutter) show(f *windowed, s *windowScratch, indices []int) {
 	most := max(1, min(len(indices), mostShown/max(1, f.out.RecordBytes())))
 	n := 1

@@ -61,8 +61,8 @@ func newDerive(src loader.Source, fields []Derive) (*View, error) {
 }
 
 // derived is a Source with one computed field, next to its own Source in a View. The View asks the
-// Source for leases and identities. If derived did so as well, each View over another one would
-// double the number of calls.
+// Source for leases and identities. If derived asked too, each View over another View would double
+// the number of calls.
 type derived struct {
 	unheld
 	made
@@ -77,8 +77,8 @@ type derived struct {
 }
 
 // maxWork limits how many expressions are computed for a field, including those that its own fields
-// need. Fields that are computed from two others, each of which is computed from two, would need
-// 2^32 at the depth that view files may have.
+// need. If each field were computed from two fields of the level below, a field would take 2^32
+// expressions at the depth that view files may have.
 const maxWork = 1 << 12
 
 // costed is a Source that knows how many expressions it computes for a field.

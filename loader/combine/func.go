@@ -26,7 +26,7 @@ type Func struct {
 	// undefined contents. Several goroutines call it at once, for one field after the other.
 	Make func(ctx context.Context, record int, field string, dst tensor.View) error
 
-	// Name identifies the records, so that Resume refuses others; "" compares nothing.
+	// Name identifies the records, so that Resume refuses a Source with other records; with "" Resume does not compare.
 	Name string
 }
 

@@ -14,8 +14,9 @@ import (
 // Join joins the records of two Sources that have the same key.
 type Join struct {
 	// On is the field of the left side with the key: one number, label or string per record, or "source_name", the
-	// names of the records' samples. Numbers of any width match if they are equal, whole ones whole ones and floats
-	// floats; NaN matches NaN, as in pandas. RightOn is the field of the right side; "" means the same.
+	// names of the records' samples. Numbers of any width match if they are equal, integers with integers and
+	// floats with floats; NaN matches NaN, as in pandas. RightOn is the field of the right side; "" means the name
+	// in On.
 	On      string `json:"on"`
 	RightOn string `json:"right_on,omitempty"`
 
@@ -147,7 +148,7 @@ func (m *match) setKeys() (err error) {
 	return nil
 }
 
-// matches returns what find has found, and the records of the left side that the view will have.
+// matches returns the matched pairs of records, and the records of the left side that the view will have.
 func (m *match) matches(j Join) (rows []int, out *Matches) {
 	matched := 0
 	for _, k := range m.of {

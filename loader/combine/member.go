@@ -114,7 +114,7 @@ func (list members) LookaheadBytes() (bytes int64) {
 	return bytes
 }
 
-// NetworkStats adds up the traffic of the Sources. The rate is that of the fastest Source.
+// NetworkStats adds up the traffic of the Sources. The rate is the rate of the fastest Source.
 func (list members) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
 	for _, m := range list {
 		n, w, r := m.can.NetworkStats()
@@ -123,8 +123,8 @@ func (list members) NetworkStats() (fetched int64, waited time.Duration, rate fl
 	return fetched, waited, rate
 }
 
-// Generations returns the folders of the datasets that all Sources read, one after the other, and
-// the number of the generation of each that is open. A Source without generations adds none.
+// Generations returns the folders of the datasets that the Sources read, and the number of each
+// dataset's open generation, Source by Source. A Source without generations adds nothing.
 func (list members) Generations() (folders []string, numbers []int) {
 	for _, m := range list {
 		f, n := m.can.Generations()
@@ -175,8 +175,8 @@ func (list members) ids() []string {
 	return ids
 }
 
-// idsIn returns the members' identities in other generations of their datasets, or nil if one is
-// not known.
+// idsIn returns the members' identities in other generations of their datasets, or nil if an
+// identity is not known.
 func (list members) idsIn(numbers []int) (ids []string, err error) {
 	if ids = list.ids(); ids == nil {
 		return nil, nil

@@ -21,7 +21,8 @@ type origins struct {
 	axes  []axis
 	table [][]int // nil for a grid
 
-	// Of the axis of groups and ranges, -1 if there is none: its runs, and the origins in those up to each.
+	// runAxis is the axis of groups and ranges, -1 if there is no such axis. The fields below have the axis's runs, and
+	// for each run the number of origins up to its end.
 	runAxis int
 	runs    [][2]int
 	ends    []int
@@ -254,8 +255,8 @@ func sourceOf(src loader.Source, field string, record int) (hash uint64) {
 	}
 }
 
-// comparable makes equal floats equal bytes (0 and -0 differ in a bit), and returns false if one is
-// NaN.
+// comparable makes equal floats equal bytes (0 and -0 differ in a bit), and returns false if a
+// float is NaN.
 func comparable(floats []byte, d tensor.DType) bool {
 	for size := d.Size(); len(floats) > 0; floats = floats[size:] {
 		x := d.Read(floats).Float64()
@@ -357,7 +358,7 @@ func (o *origins) of(record int, p *place) {
 	}
 }
 
-// bounds returns the elements that a window may have along an axis of a field.
+// bounds returns the range of indexes [lo, hi) that a window may have along an axis of a field.
 func (o *origins) bounds(c *cut, p *place) (lo, hi int) {
 	if c.axis == o.runAxis {
 		return p.lo, p.hi

@@ -78,7 +78,7 @@ func (k Pack) withDefaults(src loader.Source) Pack {
 	return k
 }
 
-// parameters returns what distinguishes these rows from other rows of the same Source.
+// parameters returns the parameters that make these rows differ from other rows packed from the same Source.
 func (k Pack) parameters() []any {
 	return []any{k.Length, k.Fields, k.Pad, k.Overflow, k.MaxOpenRows, sampler.ID(k.Sampler), k.Seed, k.Epoch, k.Sizes}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// The fields that rows of a Packed have besides those that were packed, both int32 of shape
+// Names of two fields that NewPacked adds to the packed fields, both int32 of shape
 // (Length). Positions count the elements of each piece from 0; Segments number the pieces of
 // a row from 1. Both are 0 in the padding.
 const (
@@ -93,7 +93,7 @@ func (p *Packed) Len() int { return len(p.plan.ends) }
 // Segments.
 func (p *Packed) Specs() []tensor.Spec { return p.specs }
 
-// Sizes returns the number of rows of each dataset of Pack.Sizes; nil without these.
+// Sizes returns the number of rows of each dataset of Pack.Sizes; nil if Pack.Sizes is nil.
 func (p *Packed) Sizes() []int {
 	if len(p.plan.pack.Sizes) == 0 {
 		return nil
@@ -117,8 +117,8 @@ func (p *Packed) Used() float64 {
 }
 
 // CuSeqlens appends to dst the positions at which the pieces of some rows start, if the rows are one after the
-// other as in a batch, and the end of the last one: cu_seqlens of attention kernels.
-// Padding counts as a piece, so that the last number is len(rows)*Length.
+// other as in a batch, and the end of the last piece: cu_seqlens of attention kernels. Padding counts as a
+// piece, so that the last number is len(rows)*Length.
 //
 //	ends = packed.CuSeqlens(ends[:0], b.Indices())
 func (p *Packed) CuSeqlens(dst []int32, rows []int) []int32 {

@@ -6,8 +6,8 @@ type Placement struct {
 	Axes   []PlacedAxis  `json:"axes"`
 	Fields []PlacedField `json:"fields"`
 
-	// RunAxis is the axis of groups and ranges, nil if there is none. Runs are these, and Firsts and Ends have, for each,
-	// the first origin, and how many origins there are up to its end; none with Origins.
+	// RunAxis is the axis that groups and ranges divide into runs, nil if there is no such axis. For each run of Runs,
+	// Firsts has its first origin, and Ends the number of origins up to its end; with Origins, Firsts and Ends are nil.
 	RunAxis *int     `json:"run_axis"`
 	Runs    [][2]int `json:"runs,omitempty"`
 	Firsts  []int    `json:"firsts,omitempty"`

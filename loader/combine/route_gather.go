@@ -130,7 +130,7 @@ func (r *route) gatherRows(ctx context.Context, field string, indices []int, off
 	})
 }
 
-// Fetch announces to each part the records of it that will be needed.
+// Fetch announces to each part which of its records will be needed.
 func (r *route) Fetch(ctx context.Context, field string, indices []int) error {
 	return r.byPart(field, indices, func(_ *groups, p *member, name string, local, _ []int) error {
 		return p.fetch(ctx, name, local)

@@ -195,7 +195,7 @@ func (r *runs) find(place int) int {
 	return run
 }
 
-// mostSteps is up to how many runs are searched one by one: a binary search is slower for so few.
+// mostSteps is the largest number of runs that are searched one by one: for so few runs a binary search is slower.
 const mostSteps = 8
 
 // number returns the record at a place.

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Select chooses the records and fields of a [View]. The zero Select has all.
+// Select chooses the records and fields of a [View]. The zero Select has all records and fields.
 type Select struct {
 	Records []int             // numbers, in any order, each as often as it shall come; or
 	Ranges  [][2]int          // ranges [first, end) of records; or

@@ -56,8 +56,8 @@ func exact(n json.Number) any {
 
 // NewUnion returns the Concat of sources with different fields. It has the fields of all sources, beginning with the
 // fields of the first one. Where a source misses a field, its records take the value of fill. Every field that some
-// source misses needs a value in fill, and no other field may have one. A field that several sources have must be the
-// same in each, as in [NewConcat]. The caller still closes the sources.
+// source misses needs a value in fill, and no other field may have one. A field that several sources have must have
+// one type, shape and meaning, as in [NewConcat]. The caller still closes the sources.
 func NewUnion(fill FillValues, sources ...loader.Source) (*Concat, error) {
 	all, err := newUnion(fill, sources)
 	if err != nil {

@@ -111,7 +111,7 @@ type cut struct {
 // start returns the first element of the window with an origin.
 func (c *cut) start(origin int) int { return origin + c.lead }
 
-// span returns how far the last element of a window is after its first one.
+// span returns the distance between the first and the last element of a window.
 func (c *cut) span() int { return (c.size - 1) * c.dilation }
 
 // windowed is a field of the records, with the field that it is cut from.
@@ -236,7 +236,8 @@ func (w *Window) axesOf(spec tensor.Spec, n int) []string {
 	return names
 }
 
-// recordsAxis returns the name of the axis of a Source's records: the name that Sizes has, if a field of the Source has it.
+// recordsAxis returns the name of the axis of a Source's records: the first axis of a field, if Sizes has that axis;
+// otherwise "0".
 func (w *Window) recordsAxis(part *member) string {
 	for _, spec := range part.Specs() {
 		dims := w.Dims[spec.Name]
@@ -272,7 +273,7 @@ func axesIn(list []array) string {
 	return strings.Join(of, "; ")
 }
 
-// maxElements limits those numbers of a Window that are multiplied with each other.
+// maxElements limits the numbers of a Window that are multiplied with each other, so that no product overflows.
 const maxElements = 1 << 31
 
 // checkNumbers refuses numbers whose products could overflow: a Window may come from a file.

@@ -327,9 +327,10 @@ func (k *chunkRetention) touch(cache *chunkCache, f *windowed, records []int) {
 	cache.touch(keys)
 }
 
-// ahead starts to decode the chunks of windows that will be read, unless they are cached. It
-// returns when all of them are being decoded; the number of goroutines is limited by slots. Each
-// goroutine holds a lease of the Source, because the loop may end before the decoding does.
+// ahead starts to decode the chunks of windows that will be read, unless they are cached. ahead
+// returns when the decoding of every chunk has begun; the number of goroutines is limited by
+// slots. Each goroutine holds a lease of the Source, because the loop may end before the
+// decoding does.
 func (k *chunkRetention) ahead(ctx context.Context, c *cutter, f *windowed, records []int) error {
 	if len(records) == 0 {
 		return nil

@@ -56,8 +56,8 @@ func (r *rowReads) read(ctx context.Context, f *windowed, indices []int, dst []b
 	return nil
 }
 
-// windowOf returns the window that has the record which an error of the Source names. rows are the records of the
-// windows, the same number of each; ok is false if the error names none of them.
+// windowOf returns the window that contains the record in an error of the Source. rows are the records of the
+// windows, the same number for each window; ok is false if no window contains the record.
 func windowOf(err error, rows, windows []int) (window int, ok bool) {
 	var named loader.RecordError
 	if !errors.As(err, &named) {

@@ -151,7 +151,7 @@ func (w *Windows) Prefetch(field string, a, b int) error {
 }
 
 // SetCache limits the bytes of decoded chunks that are kept besides those in use; 256 MiB by
-// default. At least 1 is set, since 0 means the default.
+// default. A smaller limit than 1 becomes 1, since 0 means the default.
 func (w *Windows) SetCache(bytes int64) {
 	w.cache.mu.Lock()
 	defer w.cache.mu.Unlock()
@@ -159,8 +159,8 @@ func (w *Windows) SetCache(bytes int64) {
 	w.cache.evictLocked()
 }
 
-// Chunks returns in which chunks of HDF5 or Zarr the windows of some fields are, or of all; or the windows with some
-// numbers. It is an error if no field is in chunks.
+// Chunks returns the chunks of HDF5 or Zarr that contain the windows of some fields, or of all fields; with numbers,
+// only the chunks of these windows. It is an error if no field is in chunks.
 func (w *Windows) Chunks(fields []string, records []int) (sampler.Chunks, error) {
 	has := func(f *windowed) bool { return len(fields) == 0 || slices.Contains(fields, f.out.Name) }
 	l, err := newChunkLayout(&w.cutter, has)

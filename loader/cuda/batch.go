@@ -189,8 +189,8 @@ func (b Batch) CopyTo(dst []byte, name string) error {
 	return err
 }
 
-// retain counts the slot among those that are held beyond their loop bodies. The Prefetcher's lock
-// is always taken before a slot's.
+// retain counts the slot among the slots that are held beyond their loop bodies. The Prefetcher's
+// lock is always taken before the lock of a slot.
 func (s *slot) retain() error {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Device is a CUDA device that this process uses, by its primary context: the one that
-// PyTorch, XLA and every program of the CUDA runtime use too, so that addresses, streams and
-// events of theirs in the same process can be mixed with this package's. All methods
-// may be called by any goroutine.
+// Device is a CUDA device that this process uses, by its primary context. PyTorch, XLA and
+// every program of the CUDA runtime use the same context, so that their addresses, streams
+// and events can be mixed with this package's in one process. All methods may be called by
+// any goroutine.
 type Device struct {
 	drv     *driver
 	ordinal int
@@ -53,8 +53,9 @@ func start() (*driver, int, error) {
 	return drv, int(n), nil
 }
 
-// Open returns the device of that ordinal, from 0 as CUDA_VISIBLE_DEVICES numbers them.
-// Every Open needs a Close. The error wraps ErrNoCUDA where CUDA cannot be used at all.
+// Open returns the device with the given ordinal, counted from 0 as in
+// CUDA_VISIBLE_DEVICES. Every Open needs a Close. The error wraps ErrNoCUDA where CUDA
+// cannot be used at all.
 func Open(ordinal int) (*Device, error) {
 	drv, n, err := start()
 	if err != nil {

@@ -86,7 +86,7 @@ func (b Batch) DLPack(name string, stream Stream) (*DLManagedTensor, error) {
 	})
 }
 
-// DLPackVersioned is DLPack for a library that knows version 1.0 of it.
+// DLPackVersioned is DLPack for a library that reads version 1.0 of DLPack.
 func (b Batch) DLPackVersioned(name string, stream Stream) (*DLManagedTensorVersioned, error) {
 	return pack(b, name, stream, func(t DLTensor) DLManagedTensorVersioned {
 		return DLManagedTensorVersioned{Major: dlMajor, DLTensor: t, Deleter: deleter()}

@@ -1,7 +1,6 @@
-// Package cuda brings the batches of a loader.Loader to CUDA devices while these compute on
-// earlier ones. It calls NVIDIA's driver, which it opens when the first Device is: nothing of
-// CUDA is needed to build, and a program that imports the package runs where there is no
-// driver, with ErrNoCUDA from Open.
+// Package cuda brings the batches of a loader.Loader to CUDA devices while the devices compute on earlier batches.
+// It calls NVIDIA's driver, which it opens when the first Device is: nothing of CUDA is needed to build, and a
+// program that imports the package runs where there is no driver, with ErrNoCUDA from Open.
 //
 //	dev, err := cuda.Open(0)
 //	if errors.Is(err, cuda.ErrNoCUDA) {

@@ -12,7 +12,7 @@ import (
 )
 
 // libraries are the names of the driver, in the order in which they are tried. The second
-// is where WSL has it.
+// path is the driver's place under WSL.
 var libraries = []string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
 
 // load opens the driver, once for the process: a driver that was opened stays.

@@ -37,7 +37,7 @@ type Normalize struct {
 
 const maxChannels = 4
 
-// validate returns what is wrong for any field.
+// validate returns an error for settings that no field can have.
 func (n Normalize) validate() error {
 	var errs []error
 	switch n.DType {

@@ -185,7 +185,7 @@ func (p *Prefetcher) takeFault() error {
 	return err
 }
 
-// begin starts a loop, unless another one is active.
+// begin starts a loop, and returns an error if a loop is active.
 func (p *Prefetcher) begin(ctx context.Context) (*run, error) {
 	if err := p.takeFault(); err != nil {
 		return nil, err
@@ -289,7 +289,7 @@ func (p *Prefetcher) freeMaps() error {
 	return errors.Join(errs...)
 }
 
-// took adds the time since a moment to one of the statistics.
+// took adds the time since a moment to a statistic.
 func (p *Prefetcher) took(to *time.Duration, since time.Time) {
 	p.mu.Lock()
 	*to += time.Since(since)

@@ -61,7 +61,7 @@ func (m *mapping) open(src loader.Source, devices []*Device) {
 	}
 }
 
-// piecesOf returns all records of a field, in as few pieces as they are mapped in. The end of a
+// piecesOf returns all records of a field, in as few pieces as there are mappings. The end of a
 // piece is found by a binary search.
 func piecesOf(src loader.Source, spec tensor.Spec) ([]piece, error) {
 	n := src.Len()
@@ -181,8 +181,8 @@ func wholePages(b []byte) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(p, -int(before))), n)
 }
 
-// shared returns an error if b lies in a private mapping of a file, according to the system's list
-// of mappings.
+// shared returns an error if b lies in a private mapping of a file, according to /proc/self/maps:
+// to register a private mapping, the driver would copy the file into memory.
 func shared(b []byte) error {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {

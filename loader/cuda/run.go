@@ -131,7 +131,7 @@ func (r *run) releaseHeld() {
 }
 
 // awaitCopy waits until nothing reads the memory that s was loaded from. The slot may hold a later
-// batch by then: waiting for that one takes longer, and is just as correct.
+// batch by then: waiting for the later batch takes longer, and is just as correct.
 func (r *run) awaitCopy(s *slot) error {
 	defer r.p.took(&r.p.stats.CopyWait, time.Now())
 	return s.settle(s.copied)
@@ -214,8 +214,8 @@ func (r *run) finish() {
 	r.p.end()
 }
 
-// Epoch returns the batches of one epoch on the devices, for a range loop: those that the
-// Loader's Epoch of that number gives, in the same order. A batch is valid in the loop body
+// Epoch returns the batches of one epoch on the devices, for a range loop: the batches of
+// the Loader's Epoch with that number, in the same order. A batch is valid in the loop body
 // that receives it, for longer by Keep.
 //
 // If a batch cannot be made, or ctx is done, the loop body gets that error in place of the

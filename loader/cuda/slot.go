@@ -122,8 +122,8 @@ func (s *slot) measure(b loader.Batch) error {
 
 // grow gives the slot memory for at least the present rows. If lengths vary and a field has
 // outgrown its room, the field gets twice as much. So all outgrown memory together is less than
-// what is in use, and can be kept until Close: freeing it in the middle of a run would synchronize
-// the device.
+// the memory in use, and can be kept until Close: freeing it in the middle of a run would
+// synchronize the device.
 func (s *slot) grow() error {
 	again := s.mem != 0
 	if err := s.outgrow(); err != nil {

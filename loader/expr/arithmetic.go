@@ -182,7 +182,8 @@ func (c *compiler) elementwise(n *node) (expression, error) {
 	return fold(e, of)
 }
 
-// clipped returns a number limited by two others, as minimum(maximum(x, low), high).
+// clipped returns the function that limits a number to the range of two others, as minimum(maximum(x,
+// low), high).
 func (c *compiler) clipped(n *node) (expression, error) {
 	low := &node{kind: call, at: n.at, text: "maximum", args: n.args[:2]}
 	return c.elementwise(&node{kind: call, at: n.at, text: "minimum", args: []*node{low, n.args[2]}})

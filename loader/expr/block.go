@@ -48,7 +48,7 @@ func (b *block) begin(first, n int) {
 }
 
 // pool is memory that is reused for each block. Columns are not freed one by one: begin resets
-// used, and takes the same slices again in the same order.
+// used, and the next block takes the same slices in the same order.
 type pool[T any] struct {
 	all  [][]T
 	used int

@@ -23,8 +23,8 @@ func skipping(e, field expression, decide func(low, high float64) (truth, ok boo
 	return e
 }
 
-// decided returns the result of a comparison with a constant, if the result is the same for all
-// numbers between two limits.
+// decided returns the result of a comparison with a constant if every number between two limits
+// has the same result: then no number need be read.
 func decided(r relation, constant value, low, high float64) (truth, ok bool) {
 	l, h := orderOfConstant(low, constant), orderOfConstant(high, constant)
 	if l == unordered || l > h {

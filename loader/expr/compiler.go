@@ -8,8 +8,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// sourceName is the name that stands for source names, which a Source may know without having a
-// field of them.
+// sourceName is the name by which an expression compares the source names of records. A Source
+// may know source names without having a field of that name.
 const sourceName = "source_name"
 
 // compiler turns the nodes of an expression into functions over columns, for the fields of one

@@ -5,8 +5,8 @@ import "math"
 // Float is a type in which a [Formula] is computed.
 type Float interface{ float32 | float64 }
 
-// Evaluator computes a [Formula] over arrays, and keeps its memory for the next ones. It serves one
-// goroutine.
+// Evaluator computes a [Formula] over arrays. It reuses its memory for the next arrays, and serves
+// one goroutine.
 type Evaluator[T Float] struct {
 	Fields [][]T // the elements of each of Names of the Formula
 	free   [][]T

@@ -1,5 +1,5 @@
-// Package expr has the language of expressions: a [Filter] finds the records of a Source for which one holds, and a
-// [Formula] computes a field from others.
+// Package expr has the language of expressions: a [Filter] finds the records of a Source for which an expression is
+// true, and a [Formula] computes a field from other fields.
 //
 //	cats, err := expr.Find(ctx, ds, "label = 'cat' and len(boxes) > 0 and not is_nan(score)")
 //	...

@@ -32,8 +32,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%scolumn %d: %s\n  %s\n  %s^", e.prefix, e.Column(), e.Reason, line, indent)
 }
 
-// failure is an error at a position. The code that finds it does not have the text; explain adds
-// it.
+// failure is an error at a position. The code that finds the error does not have the
+// expression's text; explain adds the text.
 type failure struct {
 	at     int
 	reason string

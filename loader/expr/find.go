@@ -174,7 +174,7 @@ func (s *scan) work(blocks int64, f func(b *block, active []bool) error) {
 	}
 }
 
-// fail keeps the error of the first block that has one, so that the error is the same in every run.
+// fail keeps the error of the first block with an error, so that the error is the same in every run.
 func (s *scan) fail(block int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

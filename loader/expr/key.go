@@ -63,7 +63,7 @@ func (k Key) Named() (Key, error) {
 func (k Key) Unsigned() bool { return k.e.kind == unsignedKind }
 
 // Values are the values of consecutive records: strings, or Integers, whose bits are uint64 if the Key is Unsigned.
-// Floats are the bits of float64, equal for equal numbers, and all NaNs are one; false is 0, and true 1.
+// Floats are the bits of float64, equal for equal numbers and for all NaNs; false is 0, and true 1.
 type Values struct {
 	First    int
 	N        int

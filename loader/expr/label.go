@@ -33,8 +33,9 @@ func lookup(n *node, of expression, a answers) expression {
 	})
 }
 
-// compareLabel compares the class names of a label with a text. Numbers without a class have the
-// name "". A name that no class has is an error for = and !=, as it is most often misspelt.
+// compareLabel compares the class names of a label with a text. A number without a class has the
+// name "". For = and !=, a text that is not the name of a class is an error: most often it is
+// misspelt.
 func compareLabel(n *node, of expression, name string, at int, r relation) (expression, error) {
 	if ordered := r[below] != r[above]; !ordered && name != "" && !slices.Contains(of.classes, name) {
 		return of, noClass(at, name, of.classes)

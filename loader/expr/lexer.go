@@ -106,7 +106,7 @@ func next(s string, at int) (token, int, error) {
 	return token{}, 0, failf(at, "%q cannot stand here; names with such characters are written `in backticks`", r)
 }
 
-// quoted returns the quoted text or name at a byte. A doubled quote in it stands for one.
+// quoted returns the quoted text or name at a byte. A doubled quote in it stands for a single quote.
 func quoted(s string, at int) (token, int, error) {
 	quote, kind := s[at], text
 	if quote == '`' {

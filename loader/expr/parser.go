@@ -97,7 +97,8 @@ func (p *parser) unexpected(wanted string) error {
 	return failf(p.peek().at, "%s was expected, not %s", wanted, p.peek().describe())
 }
 
-// nested reads a part that may contain others, and counts the depth.
+// nested reads a part of an expression that may contain other parts, and limits how deep they are
+// nested.
 func (p *parser) nested(read func() (*node, error)) (*node, error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, failf(p.peek().at, "the expression is nested deeper than %d", maxDepth)

@@ -55,8 +55,8 @@ func means(dst, values []float64, offsets []int64) []float64 {
 	return dst
 }
 
-// extremes returns the value of each record that comes before all others. Records without values
-// have 0.
+// extremes returns, for each record, the value that comes before all other values: the smallest
+// or the largest. Records without values have 0.
 func extremes[T int64 | float64](dst, values []T, offsets []int64, before func(a, b T) bool) []T {
 	for i := range dst {
 		some := values[offsets[i]:offsets[i+1]]
@@ -132,7 +132,7 @@ const sampleKey = 1 << 17
 
 // sample compiles a random part of the records: those whose hash is below a fraction of all hashes.
 // The hash is of the seed and the record's number or a value, so that the same records are chosen
-// in every run, and a larger fraction contains a smaller one.
+// in every run, and a larger fraction contains the records of a smaller fraction.
 func (c *compiler) sample(n *node) (expression, error) {
 	args, err := c.all(n.args)
 	if err != nil {
@@ -194,8 +194,8 @@ func (c *compiler) sample(n *node) (expression, error) {
 	return e, nil
 }
 
-// hashOf is the 64-bit FNV-1a hash of a text: the result must be the same in every process, which
-// maphash's is not.
+// hashOf is the 64-bit FNV-1a hash of a text: a hash of maphash would differ from process to
+// process.
 func hashOf(text []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range text {

@@ -15,8 +15,8 @@ import (
 // If the system refuses to lock, as RLIMIT_MEMLOCK is often 8 MiB, the memory is ordinary:
 // Pinned is then false, and Why, also in Stats.Unpinned, states what to do.
 type Memory struct {
-	// Views leaves batches whose records follow each other in the dataset views of it, as
-	// they are without an Allocator. They are not locked.
+	// Views leaves batches of consecutive records views of the dataset, as they are
+	// without an Allocator. Views are not page-locked.
 	Views bool
 
 	pages memory.Pages
@@ -50,7 +50,7 @@ func (m *Memory) Free(b []byte) error {
 	return m.pages.Free(b)
 }
 
-// Pinned reports whether there is memory, and all of it is page-locked.
+// Pinned reports whether memory was allocated, and all of it is page-locked.
 func (m *Memory) Pinned() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,17 +25,18 @@ type Bucket struct {
 // BucketOptions configures a Bucket.
 type BucketOptions struct {
 	Batch int // records of a batch of all ranks at most, BatchSize*World.Size; must be > 0
-	// Buckets is how many buckets of about equally many records are made; equal numbers are in one bucket. More of them
-	// pad less, and are less random.
+	// Buckets is how many buckets of about equally many records are made; equal numbers are in one bucket. More buckets
+	// need less padding, and make the order less random.
 	Buckets int
-	// Bounds divide the numbers, in place of Buckets: the first bucket has those below the first bound, the next those
-	// from there on that are below the second.
+	// Bounds divide the numbers, in place of Buckets: the first bucket has the numbers below the first bound, the
+	// second bucket the numbers from the first bound up to, but not including, the second.
 	Bounds []float64
-	// Budget is the most that the records of a batch of all ranks may cost, if each costs as much as the largest number of
-	// its bucket, as it does after padding. 0 means no limit but Batch.
+	// Budget is the most that the records of a batch of all ranks may cost together. Each record counts as the largest
+	// number of its bucket, because all records of the batch are padded to that length. 0 means that only Batch limits the
+	// records.
 	Budget float64
-	// Multiple is what the sizes of full batches are a multiple of: the number of ranks, or of each number of ranks that
-	// may go on with a State. 0 means 1.
+	// Multiple divides the sizes of full batches: it is the number of ranks, or a common multiple of the numbers of
+	// ranks that may resume from a State. 0 means 1.
 	Multiple int
 }
 
@@ -151,7 +152,7 @@ func (b *Bucket) Epoch(_ int, seed uint64, epoch int) Sequence {
 // bucketKey separates the draws within buckets from other draws with the same seed.
 const bucketKey = 1<<16 + 5
 
-// ID returns a digest of the numbers, the bounds and the sizes of batches.
+// ID returns a digest of the records' values, the bounds of the buckets and the sizes of batches.
 func (b *Bucket) ID() string { return b.id }
 
 // Validate refuses a Source whose number of records differs from the number of values that the
@@ -205,7 +206,7 @@ func (b *Bucket) first(k int) int {
 	return b.ends[k-1]
 }
 
-// Batches returns the batches of the epoch: whole leaves out those that are not full.
+// Batches returns the batches of the epoch; with whole, only the full batches.
 func (s bucketSequence) Batches(whole bool) Batches {
 	o := &bucketBatches{Bucket: s.Bucket, ends: make([]int, len(s.ends))}
 	steps := 0

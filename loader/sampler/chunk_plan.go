@@ -58,8 +58,8 @@ type chunkPlanner struct {
 }
 
 const (
-	// reserve is the part of the memory that is for chunks that were decoded in advance, and for those that nobody
-	// needs any more.
+	// 1/reserve of the memory is for chunks that are decoded in advance, and for chunks that no record needs any
+	// more.
 	reserve = 8
 
 	dearRun   = 16 // chunks at the ends of runs are at most 1 in this number
@@ -218,8 +218,8 @@ func (p *chunkPlanner) lane() (bytes, step int64) {
 	})
 }
 
-// need returns the bytes that every lane needs, and the bytes that all of them need together
-// besides: the next chunks of a lane while its last chunks are still held.
+// need returns the bytes that every lane needs, and the bytes that all lanes share: the next
+// chunks of a lane while its last chunks are still held.
 func (p *chunkPlanner) need() (each, besides float64) {
 	bytes, step := p.lane()
 	groups := 1

@@ -13,7 +13,7 @@ type Chunks struct {
 	// order of the axes, the last of which counts fastest.
 	Cells []int
 
-	// Parts are the chunks of several Sources, in place of all of the above: the records of each part follow the
+	// Parts are the chunks of several Sources, in place of the fields above: the records of each part follow the
 	// records of the part before. Places are the numbers of the records, part by part, if they do not.
 	Parts  []Chunks
 	Places []int
@@ -31,8 +31,8 @@ type ChunkField struct {
 	Name  string
 	Bytes int64 // of a decoded chunk, and of all those along axes that stay whole
 
-	// By axis of Chunks: how many chunks the array has along it, 0 if it does not have the axis; and, for each cell
-	// of the axis, the chunks that its records need.
+	// By axis of Chunks: how many chunks the array has along the axis, 0 if the array does not have the axis; and,
+	// for each cell of the axis, the chunks that its records need.
 	Counts []int
 	Needs  [][]ChunkRange
 }

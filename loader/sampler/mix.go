@@ -426,8 +426,8 @@ func (m *Mix) rescale() {
 	}
 }
 
-// addRest adds a step of n records in which each source has its share, or what is left of it if
-// that is less.
+// addRest adds a step of n records. Each source gives its share, or all its remaining records
+// if these are fewer; then other sources give more.
 func (m *Mix) addRest(shares []float64, left []int, n int) {
 	s := mixStage{first: uint64(m.steps), slots: uint64(n), turn: mixTurnOf(uint64(n)),
 		bounds: make([]uint64, len(left)), drawn: make([]uint64, len(left))}
@@ -470,7 +470,7 @@ const mixKey = 1<<16 + 3
 // ID returns a digest of sizes and options.
 func (m *Mix) ID() string { return m.id }
 
-// Validate refuses a Source whose number of records differs from that of the mix.
+// Validate refuses a Source whose number of records differs from the records of the mix.
 func (m *Mix) Validate(n int) error {
 	if m.total != n {
 		return fmt.Errorf("mix: made for %d records; the Source has %d", m.total, n)
@@ -516,9 +516,10 @@ func MixOf(s Sampler) *Mix {
 	return nil
 }
 
-// Reweigh returns s with other weights from some steps on, and the rows completed by what was drawn
-// before them. A State keeps the completed rows, which do not depend on rows that are over; those
-// are left out. s must be a [Mix] that repeats, or a [Subset] of one.
+// Reweigh returns s with the weights of rows, each from the step of its row on. It also returns the
+// rows for a State, with Drawn set: the numbers of records drawn before each row's step. Rows that
+// a later row replaces at or before step are left out, as no later draw depends on them. s must be
+// a [Mix] that repeats, or a [Subset] of a [Mix] that repeats.
 func Reweigh(s Sampler, rows []MixWeights, step int) (Sampler, []MixWeights, error) {
 	switch s := s.(type) {
 	case Subset:
@@ -625,8 +626,9 @@ type mixing struct {
 	state  [mixLanes]uint8  // of the place in dst
 }
 
-// What a place in dst holds while its record is computed: fill begins with the slot, number makes a
-// number within a pass of it, and draw the record.
+// States of a place in dst while its record is computed: fill writes the slot, number replaces the
+// slot by the number of the record within a pass of its source, and draw replaces that number by
+// the record.
 const (
 	mixSlot   = iota // it has the slot
 	mixRecord        // it has the number of the record in its pass

@@ -2,12 +2,11 @@ package sampler
 
 import "math"
 
-// Randomness measures how varied the batches of a Sampler are: 0 if each holds records that
-// are next to each other in the dataset, 1 if they are spread over it as by an exact
-// shuffle. It divides the dataset into batch equal regions, counts those that a batch
-// of that many records touches, and compares the mean of up to 256 batches with what is
-// expected of a uniform one, batch*(1-(1-1/batch)^batch). In a dataset that is sorted by
-// class, this is how many classes a batch sees. The noise is below 0.02.
+// Randomness measures how varied the batches of a Sampler are: 0 if each holds records that are next to each other in the
+// dataset, 1 if they are spread over it as by an exact shuffle. It divides the dataset into batch equal regions, counts the
+// regions that a batch of that many records touches, and compares the mean of up to 256 batches with the expectation for a
+// uniform batch, batch*(1-(1-1/batch)^batch). In a dataset that is sorted by class, this is how many classes a batch sees.
+// The noise is below 0.02.
 //
 // together is how many successive batches count as one. The batches of a [ChunkShuffle] may each be as varied as the batches
 // of Shuffle, and successive batches still be of the same chunks.

@@ -11,7 +11,7 @@ import (
 // many records of each, region by region. With as many hosts as regions, a host then reads one
 // region and no other in every epoch: a cache that holds a Count-th of the dataset serves all
 // epochs after the first, where Shuffle would send every record past every host. A global batch is
-// as varied as one of Shuffle; the choice of records that meet in one host's part is not.
+// as varied as a batch of Shuffle; the choice of records that meet in one host's part is not.
 //
 // The records that are left over, fewer than Batch and Count together, come last, region by region.
 type Regions struct {

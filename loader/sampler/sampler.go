@@ -49,8 +49,8 @@ type SliceSequence interface {
 type BatchedSequence interface {
 	Sequence
 
-	// Batches returns the batches of the epoch; nil if all have the same number of records, in the order of their
-	// positions. whole leaves out those that are not full.
+	// Batches returns the batches of the epoch; nil if all batches have the same number of records, in the order
+	// of their positions. With whole, batches that are not full are left out.
 	Batches(whole bool) Batches
 }
 
@@ -98,8 +98,8 @@ func Repeats(s Sampler) bool {
 	return ok && r.Repeats()
 }
 
-// Validate returns what makes s unusable with a Source of n records. It is nil if s is no
-// [Validator].
+// Validate returns an error if s cannot serve a Source with n records. The error is nil
+// if s is no [Validator].
 func Validate(s Sampler, n int) error {
 	if v, ok := s.(Validator); ok {
 		return v.Validate(n)

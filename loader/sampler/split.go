@@ -7,10 +7,10 @@ import (
 	"github.com/penstock/penstock/internal/permute"
 )
 
-// Split is a Sampler of a random part of the records: those whose places in a permutation by Seed
-// are in [From, To) of its length. Parts with the same Seed and adjacent ranges are disjoint and
-// leave no record out: {0, 0.9} and {0.9, 1} are a training and a validation set, the same in every
-// epoch and in every process. No list of records is stored.
+// Split is a Sampler of a random part of the records: the records whose places in a permutation by
+// Seed are between the fractions From and To of its length. Parts with the same Seed and adjacent
+// ranges are disjoint and leave no record out: {0, 0.9} and {0.9, 1} are a training and a
+// validation set, the same in every epoch and in every process. No list of records is stored.
 type Split struct {
 	Seed     uint64  // of the permutation; has nothing to do with Options.Seed
 	From, To float64 // 0 <= From < To <= 1
@@ -30,7 +30,7 @@ func (o Split) Epoch(n int, seed uint64, epoch int) Sequence {
 }
 
 // splitEpoch is the epoch number of the permutation that divides the records. No training epoch has
-// it, so that the order within a part is unrelated to the division.
+// this number, so that the order within a part is unrelated to the division.
 const splitEpoch = -1 << 62
 
 func (o Split) bounds(n int) (from, to int) {

@@ -26,7 +26,8 @@ type Weighted struct {
 	id    string
 }
 
-// alias is a cell of the table: record i itself with probability keep/2^32, otherwise other.
+// alias is a cell of the table of the alias method: record i itself with probability keep/2^32,
+// otherwise the record other.
 type alias struct {
 	keep  uint32
 	other uint32

@@ -29,8 +29,8 @@ const (
 	version = 1
 )
 
-// Node is a view: exactly one of Dataset, Select, Zip, Concat, Window, Join and Derive is set, and of the others
-// those that belong to it.
+// Node is a view: exactly one of Dataset, Select, Zip, Concat, Window, Join and Derive is set, and only fields
+// that belong to it.
 type Node struct {
 	Penstock string `json:"penstock,omitempty"` // "view" in the root of a file
 	Version  int    `json:"version,omitempty"`  // 1 in the root of a file
@@ -40,15 +40,16 @@ type Node struct {
 	ID      string `json:"id,omitempty"`    // that the dataset must have; "" is any
 	Split   string `json:"split,omitempty"` // of the dataset; "" is all
 
-	// Select has some records of a view: Records, in that order, or Ranges, or those for which the expression Where
-	// holds, see package filter; none of the three means all.
+	// Select has some records of a view: Records, in that order, or Ranges, or the records for which the expression
+	// Where is true, see package expr. If none of the three is set, Select has all records.
 	Select  *Node             `json:"select,omitempty"`
 	Records *Numbers          `json:"records,omitempty"`
 	Ranges  [][2]int          `json:"ranges,omitzero"`
 	Where   string            `json:"where,omitempty"`
 	Rename  map[string]string `json:"rename,omitempty"` // new names of fields, by their names in the view
 
-	// Fields selects fields of a dataset, or of what Select selects from, in their order; null means all.
+	// Fields selects fields of a dataset, or of the view that Select selects from, in their order; null means all
+	// fields.
 	Fields []string `json:"fields,omitzero"`
 
 	// Window has windows of the arrays that the fields of views are; By says which.
@@ -59,13 +60,14 @@ type Node struct {
 	Join  []*Node       `json:"join,omitempty"`
 	Match *combine.Join `json:"match,omitempty"`
 
-	// Derive has the fields of a view, and those that Expressions compute from them.
+	// Derive has the fields of a view, and the fields that Expressions compute from them.
 	Derive      *Node            `json:"derive,omitempty"`
 	Expressions []combine.Derive `json:"expressions,omitempty"`
 
 	Zip []*Node `json:"zip,omitempty"` // the fields of views side by side
 
-	// Concat has the records of views one after the other. Fill has values of fields that some of them lack.
+	// Concat has the records of views one after the other. Fill has the values of fields that are missing in some
+	// of the views.
 	Concat []*Node            `json:"concat,omitempty"`
 	Fill   combine.FillValues `json:"fill,omitzero"`
 }
@@ -81,7 +83,7 @@ func (n Nodes) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]*Node(n))
 }
 
-// UnmarshalJSON reads a view, or a list of several. Unknown names are errors: a misspelt one would
+// UnmarshalJSON reads a view, or a list of views. Unknown names are errors: a misspelt one would
 // otherwise select other records without a word.
 func (n *Nodes) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))

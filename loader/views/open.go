@@ -23,11 +23,11 @@ type Part interface {
 
 // Options says how a view is opened. The zero value is usable.
 type Options struct {
-	// Fields are those that the view shall have, in this order; none means all.
+	// Fields are the names of the fields that the view shall have, in this order; an empty list means all fields.
 	Fields []string
 
-	// Open opens the dataset at a path or URL, with the named fields and split; nil fields and "" mean all. nil means
-	// mmapds.Open, which knows no URLs.
+	// Open opens the dataset at a path or URL, with the named fields and split; nil fields mean all fields, and split
+	// "" means all records. A nil Open means mmapds.Open, which reads no URLs.
 	Open func(ctx context.Context, path string, fields []string, split string) (Part, error)
 }
 
@@ -269,8 +269,8 @@ func concat(fill combine.FillValues, names []string, sources []loader.Source, fi
 	return opened{joined, common}, err
 }
 
-// united returns the fields of each part of a union. A field that a part lacks is described as in
-// the first part that has it.
+// united returns the fields of each part of a union. A field that is missing in a part is
+// described as in the first part with the field.
 func united(union *combine.Concat, parts [][]store.Field) [][]store.Field {
 	out := make([][]store.Field, len(parts))
 	for _, spec := range union.Specs() {
@@ -298,8 +298,8 @@ func side(joined *combine.View, left, right []store.Field) []store.Field {
 	return out
 }
 
-// windowed returns the fields of windows. Their classes are those of the fields that the windows
-// are cut from.
+// windowed returns the fields of windows. Their classes are the classes of the fields that the
+// windows are cut from.
 func windowed(ws *combine.Windows, by *combine.Window, fields []store.Field) (out []store.Field) {
 	for i, spec := range ws.Specs() {
 		of := spec.Name

@@ -17,7 +17,8 @@ type head struct {
 	stored   store.Field
 }
 
-// decoding is a head with the memory that one goroutine reuses.
+// decoding is the state of one goroutine that decodes images as a head
+// describes: a decoder and its memory, reused from image to image.
 type decoding struct {
 	decoder *imagefile.Decoder
 	run     *transforms.Runner

@@ -121,8 +121,8 @@ func tagOf(r *blob.Reader) string {
 	return fileTag(r)
 }
 
-// listedTag returns the version of an object in a listing, in the form that a body has; empty if
-// there is none.
+// listedTag returns the version of an object in a listing, written as tagOf writes the version
+// of a body; empty if the listing has no version.
 func listedTag(o *blob.ListObject) string {
 	var amazon types.Object
 	var azure container.BlobItem

@@ -128,7 +128,8 @@ func (c *choice) storage(column layout.Column, stored int64) *store.Storage {
 	}
 }
 
-// Limits of a sample: the number of chunks, evenly spread over the column, and their bytes, unless one chunk is larger.
+// A sample of a column predicts how well the column compresses. It has at most this many chunks, evenly spread over the
+// column, and at most this many bytes, unless one chunk is larger.
 const (
 	sampleChunks = 16
 	sampleBytes  = 4 << 20

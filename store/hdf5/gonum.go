@@ -25,8 +25,9 @@ type gonum struct{}
 
 func (gonum) name() string { return "libhdf5" }
 
-// create makes the objects first. Payloads get their places in a second session: otherwise their
-// headers, too, would start at pages.
+// create makes the objects in one session and reserves the bytes of large datasets in a second
+// session, in which every allocation begins at a page. In a single session the headers of the
+// objects, too, would begin at pages.
 func (g gonum) create(path string, objects []encode.Object) error {
 	err := session(path, creating, smallAlign, func(f file) error {
 		return createAll(f, objects, map[string]bool{})

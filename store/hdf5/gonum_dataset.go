@@ -72,7 +72,8 @@ func chunksOf(o *encode.Object) *C.h5x_chunks {
 	return c
 }
 
-// allocate gives a late dataset its place in the file.
+// allocate reserves the bytes of a dataset in the file. create made the dataset without
+// them, see late.
 func allocate(f file, o *encode.Object) error {
 	h, err := f.h.OpenDataset(o.Path)
 	if err != nil {

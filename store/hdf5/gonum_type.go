@@ -14,7 +14,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// named maps types to those that gonum has a name for. BFloat16 is stored as its bits.
+// named has the predefined types of HDF5 that package gonum/hdf5 has a name for. A BFloat16 is stored as its bits, a
+// uint16.
 var named = map[tensor.DType]*hdf5.Datatype{
 	tensor.Uint8:    hdf5.T_STD_U8LE,
 	tensor.Int8:     hdf5.T_STD_I8LE,

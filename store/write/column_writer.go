@@ -339,8 +339,8 @@ func (c *ColumnWriter) edited() editedField {
 	return editedField{Field: c.field, of: c.shards.manifest}
 }
 
-// publish makes the files of the column files of the dataset, under names with a random tag: the files of the column
-// that it may replace belong to earlier generations and stay.
+// publish adds the files of the new column to the dataset, under names with a random tag: files of an older column
+// with the same names belong to earlier generations and stay.
 func (c *ColumnWriter) publish() (files [][]store.File, err error) {
 	tag, all := RandomTag(), []Published{}
 	for _, s := range c.shards.sections[0].shards {

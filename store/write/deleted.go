@@ -183,10 +183,11 @@ func sameShards(of, base *store.Manifest) error {
 		"%d, in which they were chosen; choose them again", base.Generation, of.Generation), store.ErrBusy)
 }
 
-// Shared returns how many stored records two generations of a dataset have in common: the first ones of both. After a
-// restore of an earlier generation, other records may be appended at the places of those that it does not have, in
-// files of their own, so shards are compared by their files. If every column of the first shard was replaced, no file
-// tells, and the smaller number of records counts.
+// Shared returns how many stored records two generations of a dataset have in common. These are the first records of
+// both. Shards are compared by their files, not by their positions: after a restore of an earlier generation, an
+// append puts other records, in files of their own, at positions that a removed generation used. If every column of
+// the first shard was replaced, the generations have no file in common; then all records of the smaller generation
+// count as shared.
 func Shared(a, b *store.Manifest) (records int64) {
 	same := func(a, b store.Shard) bool {
 		return a.First == b.First && a.Count == b.Count && slices.ContainsFunc(a.Files, func(f store.File) bool {

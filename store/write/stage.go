@@ -122,8 +122,8 @@ func Unfinished(dest string) bool {
 	return false
 }
 
-// ReadUnfinished returns the inputs and the fields of an interrupted build of dest, and what it has kept. The inputs
-// are nil if there is no such build.
+// ReadUnfinished returns the inputs and the fields of an interrupted build of dest, and the records that a build
+// with Keep would not write again. The inputs are nil if there is no such build.
 func ReadUnfinished(dest string) (inputs map[string]string, fields []store.Field, kept store.Kept,
 	err error) {
 	if dest, err = filepath.Abs(dest); err != nil {

@@ -19,9 +19,9 @@ type Columns struct{}
 
 var _ write.ArrayWriter = Columns{}
 
-// Frame implements write.ArrayWriter. For chunks that are stored without a codec it returns the form of a shard's file:
-// records are then written once, into the file that becomes the shard. Ragged fields have one shard whose size is not
-// known in advance, and compressed chunks have to be made first, so both are copied.
+// Frame implements write.ArrayWriter. For chunks that are stored without a codec it returns the header and the padding
+// of a shard's file: records are then written once, into the file that becomes the shard. Ragged fields have one shard
+// whose size is not known in advance, and compressed chunks have to be made first, so Write copies the rows of both.
 func (Columns) Frame(base *store.Manifest, in store.Folder, f store.Field) (*write.Frame, []int64, error) {
 	columns := layout.Columns([]tensor.Spec{f.Spec})
 	if f.Ragged {
@@ -50,7 +50,8 @@ func (Columns) Frame(base *store.Manifest, in store.Folder, f store.Field) (*wri
 	}, cuts, nil
 }
 
-// gridsOf returns how the columns of a field are cut. The number of rows of each column must be known.
+// gridsOf returns how the columns of a field are cut into shards and chunks. The number of rows of each column must be
+// known.
 func gridsOf(base *store.Manifest, in store.Folder, f store.Field, columns []layout.Column) ([]format.Grid, error) {
 	per, err := shardsOf(base, in)
 	if err != nil {

@@ -158,8 +158,8 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 	return nil, fmt.Errorf("there is no sampler %q", k.Kind)
 }
 
-// mixWeights is an entry of a schedule in a request. It is a sampler.MixWeights without what was
-// drawn before it, which a client cannot know.
+// mixWeights is an entry of a schedule in a request: a sampler.MixWeights without Drawn, because
+// a client does not know how many records were drawn before the step.
 type mixWeights struct {
 	Step    int       `json:"step"`
 	Weights []float64 `json:"weights"`

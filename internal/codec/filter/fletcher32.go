@@ -18,7 +18,8 @@ func Fletcher32(b []byte) uint32 {
 	return uint32(s2<<16 | s1)
 }
 
-// fold returns x modulo 65535, but 65535 for what is a multiple of it and not 0.
+// fold returns a number below 65536 that equals x modulo 65535. As in libhdf5, a
+// positive multiple of 65535 becomes 65535 and not 0.
 func fold(x uint64) uint64 {
 	for x > 0xffff {
 		x = x&0xffff + x>>16

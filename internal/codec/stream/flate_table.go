@@ -181,8 +181,9 @@ func (b *builder) long(code uint32, n, left int) {
 	}
 }
 
-// subtable returns the index bits of the subtable that begins with a code of n bits, of
-// which there are left: as many as the codes with the same first bits fill.
+// subtable returns how many index bits the next subtable has. The subtable begins with
+// a code of n bits, of which left codes are not yet in a table, and must have room for
+// all codes that share its first bits.
 func (b *builder) subtable(n, left int) int {
 	sub := n - b.bits
 	for used := left; used < 1<<sub; {

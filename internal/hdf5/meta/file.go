@@ -203,12 +203,14 @@ func (g *Group) IsFrame() bool {
 	return kind == "frame" || kind == "series"
 }
 
-// Walk visits every link below the root, a group's before what is in it, in their order.
+// Walk visits every link below the root, in the order of the file: the link of a group comes before the links in the
+// group.
 func (f *File) Walk() iter.Seq[*Link] {
 	return func(yield func(*Link) bool) { f.Root.walk(yield) }
 }
 
-// Walk visits every link below the group, a group's before what is in it, in their order.
+// Walk visits every link below the group, in the order of the file: the link of a group comes before the links in the
+// group.
 func (g *Group) Walk() iter.Seq[*Link] { return func(yield func(*Link) bool) { g.walk(yield) } }
 
 func (g *Group) walk(yield func(*Link) bool) bool {

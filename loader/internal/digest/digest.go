@@ -6,7 +6,7 @@ import (
 	"hash/fnv"
 )
 
-// Of returns 16 hexadecimal digits over what fmt prints of values.
+// Of returns 16 hexadecimal digits: a digest of the values as fmt prints them.
 func Of(values ...any) string {
 	h := fnv.New64a()
 	for _, v := range values {

@@ -109,8 +109,8 @@ func (b *Batch) Field(name string) tensor.View {
 }
 
 // Offsets returns where each record's rows start in a field of variable length. Padded images have
-// no offsets, although the Batch has room for offsets there: their records have sizes instead.
-// Padded instances have both.
+// sizes instead of offsets, although the Batch has room for offsets. Padded instances have offsets
+// and sizes.
 func (b *Batch) Offsets(name string) []int64 {
 	if i, is := b.plan.places[name]; is && b.offsets[i] != nil {
 		if padding := b.plan.Fields[i].Padding; padding == nil || padding.Instances {

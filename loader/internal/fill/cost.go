@@ -119,9 +119,9 @@ func (w *stopwatch) read(took time.Duration, indices []int, bytes int) {
 	}
 }
 
-// Looking at the clock takes as long as a small record. So it is looked at twice for as many
-// records as should take pieceTime, a hundred times as long as two looks: when the first of them
-// was read, and when all are done.
+// Looking at the clock takes as long as a small record. So the clock is read only twice for a
+// run of records: after the first record, and after the last. The run has as many records as
+// should take pieceTime, a hundred times as long as both readings of the clock.
 const (
 	pieceTime = 16 * time.Microsecond
 	mostTimed = 64 // records at most: any of them may be the slow one

@@ -78,8 +78,8 @@ func (w *Filler) MoveCost(sum *Cost) {
 func (w *Filler) IsCold() bool { return w.reader.watch.cold && w.reader.watch.slow() }
 
 // Progress returns what the Filler works on if Plan.OneByOne is set: slot, field and record, and
-// the name of what a Stage waits for. Unknown values are -1 or empty. Any goroutine may call
-// Progress.
+// the name of the function that a Stage waits for. Unknown values are -1 or empty. Any goroutine
+// may call Progress.
 func (w *Filler) Progress() (slot, field, record int, on string) {
 	m := &w.reader.progress
 	slot, field, record = int(m.slot.Load()), int(m.field.Load()), int(m.record.Load())
@@ -92,7 +92,7 @@ func (w *Filler) Progress() (slot, field, record int, on string) {
 }
 
 // Rest makes Progress report that the Filler works on nothing. Otherwise a timeout of a later batch
-// in the same slot would blame the last record of this one.
+// in the same slot would blame the last record of the finished batch.
 func (w *Filler) Rest() { w.reader.progress.set(-1, -1, -1) }
 
 // Catch is deferred around the caller's own code, such as Report or an Allocator: a panic there

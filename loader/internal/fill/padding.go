@@ -95,7 +95,7 @@ type spare struct {
 	list [][]byte // under mu
 }
 
-// mostSpare limits the records whose memory is kept. The collector takes what is beyond the limit.
+// mostSpare limits the records whose memory is kept. Memory beyond the limit is left to the garbage collector.
 const mostSpare = 256
 
 // put keeps the memory b for a later take, unless the list is full.

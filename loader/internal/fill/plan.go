@@ -1,6 +1,6 @@
-// Package fill makes one batch of record numbers from a Source into buffers, and says what that cost. It
-// knows neither who asks for which batch nor when: a [Filler] serves one goroutine, takes no lock that
-// another one holds while it reads, and has no scheduler.
+// Package fill makes one batch of record numbers from a Source into buffers, and measures the cost. The
+// package does not know who asks for which batch, or when: a [Filler] serves one goroutine, takes no lock
+// that another goroutine holds while it reads, and has no scheduler.
 //
 // A batch is made in four steps: [Filler.Choose] its records, [Filler.View] those fields that can be memory
 // of the Source, [Filler.Fill] all others, or a range of places of them, and [Filler.Seal] it.

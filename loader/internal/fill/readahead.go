@@ -47,9 +47,9 @@ func foresee(e *order.Epoch, step int, room []int, records int) (next []int) {
 	return next
 }
 
-// prefetchBytes is the largest size that one call asks for. It keeps storage busy until the Filler gets to
-// that batch, which asks for the rest; many reads at once keep the kernel, and so other
-// goroutines, from their CPUs.
+// prefetchBytes is the largest size that one call announces. It keeps storage busy until the Filler gets
+// to that batch and announces the rest; many reads at once keep the kernel, and so other goroutines, from
+// their CPUs.
 const prefetchBytes = 2 << 20
 
 // readAhead keeps storage busy with a Filler's next batch while the Filler fills the current one.

@@ -1,5 +1,5 @@
 // Package order says which records a rank has in each step of an epoch: it divides the positions of a Sampler's epoch
-// into global batches, and each of these among the ranks. All of it is a function of the step.
+// into global batches, and each global batch among the ranks. The result is a function of the step.
 package order
 
 import "github.com/penstock/penstock/loader/sampler"
@@ -125,7 +125,8 @@ func (e *Epoch) RunAt(pos, n, pad int) (first int, ok bool) {
 func (e *Epoch) RunOf(next []int, pos, n, pad int) (first int, is bool) {
 	next = next[:n]
 	if front := next[:min(2, n)]; pad == 0 {
-		// the first two show most steps that are not runs: the caller that makes the step lists all of them
+		// most steps that are not runs show in the first two records; the others need not be listed here, since the
+		// caller lists all records when it makes the step
 		e.Choose(pos, 0, front)
 		if RunLength(front) < len(front) {
 			return 0, false

@@ -62,7 +62,7 @@ type pass struct {
 // last returns the last epoch that the pass knows of.
 func (p *pass) last() *span { return p.front.spans[len(p.front.spans)-1] }
 
-// follow adds the epoch after the last one that the pass knows.
+// follow adds an epoch after the last epoch of the pass.
 func (p *pass) follow(e *order.Epoch) *span {
 	next := &span{order: e, first: p.last().end()}
 	p.front.spans = append(p.front.spans, next)

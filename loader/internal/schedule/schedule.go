@@ -8,7 +8,8 @@ import (
 	"github.com/penstock/penstock/internal/invariants"
 )
 
-// ErrBusy is returned by a loop that begins while another one of the same Schedule is still being iterated.
+// ErrBusy is returned by a loop that begins while another loop of the same Schedule is still being
+// iterated.
 var ErrBusy = errors.New("another epoch of this Loader is still being iterated; a Loader serves one at a time: leave " +
 	"that loop first, or make a second Loader")
 
@@ -197,7 +198,7 @@ func (s *Schedule) Seek(find func() (Position, error)) error {
 	return err
 }
 
-// Times returns what was measured so far.
+// Times returns the times measured so far.
 func (s *Schedule) Times() Times {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,8 +4,8 @@ import "github.com/penstock/penstock/loader/internal/order"
 
 // Slots is the memory of slots, which a Schedule knows only by number.
 type Slots interface {
-	// Extend adds n slots, or as many as there is memory for, and returns how many. Their numbers follow the others.
-	// It is called with the Schedule's lock held.
+	// Extend adds n slots, or as many as there is memory for, and returns how many it added. Their numbers follow
+	// the numbers of the other slots. The caller holds the Schedule's lock.
 	Extend(n int) int
 
 	// Clear drops the batch that was in a slot.
@@ -66,7 +66,7 @@ func (t *slotTable) add(n int) int {
 	return added
 }
 
-// assign takes a free slot for a tick: the one freed last, whose memory is most likely in cache.
+// assign takes a free slot for a tick: the slot that was freed last, whose memory is most likely in cache.
 func (t *slotTable) assign(tick int) *slot {
 	last := len(t.free) - 1
 	s := t.free[last]

@@ -17,7 +17,7 @@ const (
 // Sleeping and being woken takes tens of microseconds, and a short piece of work is done long
 // before that. It returns when word differs from seen, or after about limit, and reports whether
 // word has changed. The goroutine keeps its CPU meanwhile, so that the goroutine that changes word
-// needs another one.
+// needs another CPU.
 func spinWhile(word *atomic.Uint64, seen uint64, limit time.Duration) (changed bool) {
 	began := time.Now()
 	for n := 1; word.Load() == seen; n++ {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// eventCount counts what a loop may wait for. It has cache lines of its own, as the loop looks at
-// it while workers write to what else a Schedule has.
+// eventCount counts the events that a loop may wait for. It has cache lines of its own: the loop
+// reads it while workers write to other fields of a Schedule.
 type eventCount struct {
 	_ cpu.CacheLinePad
 	n atomic.Uint64

@@ -11,7 +11,7 @@ const LittleWait = 0.05
 // Share returns part as a fraction of whole.
 func Share(part, whole time.Duration) float64 { return float64(part) / float64(max(1, whole)) }
 
-// Times is how long the loops and the workers of a Schedule spent on what.
+// Times is how long the loops and the workers of a Schedule spent waiting and working.
 type Times struct {
 	Epochs     int           // epochs begun
 	Wait       time.Duration // total time that loops waited for batches
@@ -101,7 +101,8 @@ func ceiling(b int) time.Duration {
 	return time.Duration((uint64(b%8)+9)<<shift - 1)
 }
 
-// quantile returns a duration that a share q of all does not exceed.
+// quantile returns an upper bound of the share q of the measured durations: the end of the bucket of
+// the histogram that contains the quantile.
 func (h *histogram) quantile(q float64) time.Duration {
 	rank := int(q * float64(h.n))
 	for b, c := range h.counts {

@@ -13,7 +13,7 @@ func (l *Loop) tuneLocked() {
 
 // steadyLocked reports whether workers make batches at their steady pace. They do not at the
 // beginning of a pass, when all slots are free, nor at its end, when nothing is left to begin. In a
-// short pass all batches count, because there would be none else.
+// short pass all batches count: it may have no steady batch.
 func (l *Loop) steadyLocked() bool {
 	p, need := l.p, l.s.needLocked()
 	return p.front.inline || p.delivered > need && p.next < p.end || p.delivered+p.end-p.front.low < 4*need

@@ -55,8 +55,9 @@ func (t *workerTuner) open() bool { return t.least < t.most }
 func (t *workerTuner) restart(skip int) { t.skip, t.seen = max(1, skip), 0 }
 
 // storage starts a second worker at the first batches that came from storage: one worker reads
-// while the other hands over. It does so only if the search began with one worker, and reports
-// whether the number changed. Windows of slow batches would take long to find this out.
+// while the other hands over. It starts the second worker only if the search began with one
+// worker, and reports whether the number changed. Windows of slow batches would take long to
+// find this out.
 func (t *workerTuner) storage(of Reads) bool {
 	if t.stored || !t.open() || t.home != 1 || t.workers != 1 || !of.FromStorage() {
 		return false
@@ -66,7 +67,7 @@ func (t *workerTuner) storage(of Reads) bool {
 }
 
 // count counts a batch that is handed out at the loop's time now. Batches that are not steady are
-// left out of the window, because a window with more of them would lose for no reason. count
+// left out of the window, because a window with more such batches would lose for no reason. count
 // reports whether the number of workers changed.
 func (t *workerTuner) count(now, waited time.Duration, steady bool) bool {
 	last := t.last
@@ -105,8 +106,8 @@ func (t *workerTuner) count(now, waited time.Duration, steady bool) bool {
 	return t.workers != before
 }
 
-// atHome takes a window with the present number. It judges the trial before the window, and may
-// begin another.
+// atHome ends a window with the present number of workers. It compares the trial before the
+// window with it, and may begin another trial.
 func (t *workerTuner) atHome(pace time.Duration, waits float64) {
 	before := t.pace
 	t.pace, t.waits = pace, waits

@@ -31,7 +31,8 @@ func EncodeAbsolute(d *store.Dataset) ([]byte, error) {
 	return encodeNames(d, func(path string) (string, error) { return path, nil })
 }
 
-// encodeNames uses the names that name returns for absolute paths.
+// encodeNames encodes a view of a dataset. The view refers to each file by the name that the function name returns for
+// the file's absolute path.
 func encodeNames(d *store.Dataset, name func(path string) (string, error)) ([]byte, error) {
 	if d.Manifest != nil && d.Manifest.Deleted != nil {
 		return nil, fmt.Errorf("%s has deleted records, which a view of its files would show; write the others out: %s: %w",
