@@ -39,8 +39,8 @@ type arrival func(row int, data []byte) error
 // rowSpan is n rows of a column from a row on.
 type rowSpan struct{ row, n int }
 
-// arrive calls arrived for each run of rows in data, which has the runs one after the other; size
-// is the bytes of a row.
+// arrive calls arrived for each run of rows. data has the rows of all runs, one run after the
+// other, and size is the bytes of a row.
 func arrive(arrived arrival, size int, runs []rowSpan, data []byte) error {
 	if arrived == nil {
 		return nil

@@ -47,8 +47,8 @@ func (d *Dataset) Len() int {
 }
 
 // Stored returns the place at which a record is stored, among all stored records including deleted
-// ones. The place is the same in all later generations that have the record, so that it identifies
-// the record across generations. Stored returns -1 for a record that does not exist.
+// records. The place is the same in all later generations that have the record, so that it
+// identifies the record across generations. Stored returns -1 for a record that does not exist.
 func (d *Dataset) Stored(record int) int {
 	if uint(record) >= uint(d.Len()) {
 		return -1
@@ -76,8 +76,8 @@ func (d *Dataset) Schema() store.Schema { return d.files.Schema }
 // Specs returns names, types and record shapes of the fields. It must not be changed.
 func (d *Dataset) Specs() []tensor.Spec { return d.specs }
 
-// Classes returns the names of the values 0, 1, ... of a label field; nil if it has none, or there is no such
-// field. It must not be changed.
+// Classes returns the names of the values 0, 1, ... of a label field; nil if the field has no names, or there
+// is no such field. The caller must not change the slice.
 func (d *Dataset) Classes(field string) []string {
 	if i := d.files.Schema.Index(field); i >= 0 {
 		return d.files.Schema.Fields[i].Classes
@@ -153,8 +153,8 @@ func (d *Dataset) SourceName(ctx context.Context, record int) (string, error) {
 // since a loader calls it for every batch.
 func (d *Dataset) Retain() error { return d.leases.take() }
 
-// Release gives a lease back. It panics if there is none, because a Release too many would let
-// Close unmap memory in use.
+// Release gives a lease back. It panics if no lease is held, because an extra Release would
+// let Close unmap memory in use.
 func (d *Dataset) Release() { d.leases.drop() }
 
 // Close waits for all leases and unmaps the files. A goroutine that holds a lease must not call it,

@@ -74,8 +74,8 @@ func (p *preader) reasons() (why []string) {
 	return why
 }
 
-// checksOf returns what is compared with checksums and what that has cost, or "" if verification is
-// off.
+// checksOf describes which rows are compared with checksums and how long the comparison took; "" if
+// verification is off.
 func (d *Dataset) checksOf(r *reader) string {
 	switch {
 	case d.checks.mode == VerifyOff:

@@ -165,8 +165,8 @@ func (q *directQueue) prepare(p *preader, row int, dst []byte) error {
 	return nil
 }
 
-// submit hands the prepared reads to the kernel and returns how many the kernel took: all, unless
-// there is an error. Reads that were not taken become idle again.
+// submit hands the prepared reads to the kernel and returns how many reads the kernel took: all
+// reads, unless there is an error. Reads that were not taken become idle again.
 func (q *directQueue) submit() (n int, err error) {
 	for n < len(q.pending) {
 		took, _, e := unix.Syscall(unix.SYS_IO_SUBMIT, q.ctx, uintptr(len(q.pending)-n),
@@ -184,8 +184,8 @@ func (q *directQueue) submit() (n int, err error) {
 	return n, nil
 }
 
-// refusal marks an errno as errNoDirect if it means that this system has no direct reads, or no
-// more of them.
+// refusal marks an errno as errNoDirect if it means that this system has no direct reads, or
+// that all its queues for direct reads are in use.
 func refusal(e syscall.Errno) error {
 	if e == unix.EINVAL || e == unix.ENOSYS || e == unix.EOPNOTSUPP || e == unix.EAGAIN {
 		return fmt.Errorf("%w: %w", errNoDirect, e)
@@ -193,7 +193,8 @@ func refusal(e syscall.Errno) error {
 	return e
 }
 
-// wait waits for at least a number of reads, and returns those that are done.
+// wait waits until at least some number of reads are done, and returns the events of all reads that
+// are done.
 func (q *directQueue) wait(least int) []ioEvent {
 	for {
 		n, _, e := unix.Syscall6(unix.SYS_IO_GETEVENTS, q.ctx, uintptr(least), uintptr(len(q.events)),

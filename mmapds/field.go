@@ -26,8 +26,8 @@ type field struct {
 	idle []*offsetScratch
 }
 
-// offsetScratch is memory that one call for a ragged field borrows, so that a warm Gather allocates
-// nothing.
+// offsetScratch is memory that one call for a ragged field borrows and returns, so that a warm
+// Gather allocates nothing.
 type offsetScratch struct {
 	ends [2]int
 	runs []rowSpan // the rows of each record, as find sets them
@@ -85,7 +85,7 @@ func (f *field) rowsOf(ctx context.Context, a, b int) (from, to int, err error) 
 }
 
 // find sets s.runs to the rows of the given records. It requests offsets some records ahead from
-// memory, because those of a shuffled batch are far apart.
+// memory, because the offsets of a shuffled batch are far apart.
 func (f *field) find(ctx context.Context, records []int, s *offsetScratch) error {
 	need := func() (request, error) { return f.requestOffsets(records) }
 	return f.offsets.read(ctx, need, func(offsets answer) (err error) {

@@ -71,8 +71,8 @@ func (d *Dataset) Generations() (folders []string, numbers []int) {
 	return []string{folder}, []int{d.files.Manifest.Generation}
 }
 
-// home returns where the dataset's generations are, and a function that reads the manifest of one.
-// The folder is "" if there are no generations.
+// home returns the folder of the dataset's generations, and a function that reads the manifest of
+// a generation. The folder is "" if there are no generations.
 func (d *Dataset) home() (folder string, read func(n int) (*store.Manifest, error)) {
 	if p, ok := d.pager.(GenerationPager); ok && inGenerations(d.files) {
 		return p.Home(), p.ReadGeneration

@@ -62,8 +62,9 @@ func (m *mapped) prefetch(a, b int) error {
 // isDirect reports whether rows are read past the page cache.
 func (m *mapped) isDirect() bool { return m.preads.isDirect() && m.c.size >= m.preads.least() }
 
-// warm brings rows [a, b) in. It keeps the disk busy with the next steps while it waits for one,
-// but no further ahead: pages that are read too early may be evicted before their turn.
+// warm brings rows [a, b) into memory, step by step. While it waits for a step, it keeps the
+// disk busy with the next few steps, but not with more: pages that are read too early may be
+// evicted before their turn.
 func (m *mapped) warm(a, b int) error {
 	m.memory.look()
 	step := m.c.perStep()
@@ -103,9 +104,9 @@ func (m *mapped) gather(ctx context.Context, rows []int, dst []byte, arrived arr
 	return m.gatherMapped(ctx, rows, dst, warmth(hot), arrived)
 }
 
-// ask starts to read the rows whose pages were not brought in yet. hot says that there are none, so
-// that the copy may begin at once. cold is the first place in the list whose row is better read by
-// a pread, or -1.
+// ask starts to read the rows whose pages were not brought in yet. hot says that there are no such
+// rows, so that the copy may begin at once. cold is the first place in the list whose row is better
+// read by a pread, or -1.
 func (m *mapped) ask(rows []int) (hot bool, cold int, err error) {
 	n, size, memory := uint(m.c.len()), m.c.size, m.memory
 	preads, least := m.preads.mode.always(), m.preads.least()

@@ -150,8 +150,8 @@ func (m *memory) note(s *segment, from, to int) {
 	}
 }
 
-// isScarce reports whether the kernel may take back pages at any time, because it did so recently
-// or the dataset is larger than memory.
+// isScarce reports whether the kernel may take back pages at any time, because it took pages back
+// recently or the dataset is larger than memory.
 func (m *memory) isScarce() bool {
 	until := m.scarce.Load()
 	return until > 0 && until > int64(time.Since(began))
@@ -193,9 +193,8 @@ func (m *memory) intact() error {
 // addressOf returns the address of b for comparisons. It must never be converted back to a pointer.
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// How often and how many warm pages are sampled for eviction. Asking the clock whether it is time
-// takes as long as a small Gather, so that Gathers of fewer than lookBytes ask only one time in
-// lookRarely.
+// How often and how many warm pages are sampled for eviction. Reading the clock takes as long as
+// a small Gather, so that Gathers of fewer than lookBytes read it only one time in lookRarely.
 const (
 	lookEvery  = 250 * time.Millisecond
 	lookAt     = 16
@@ -210,7 +209,7 @@ const scarceFor = 4 * time.Second
 var began = time.Now()
 
 // look samples warm pages, and forgets all of them if the kernel took any back. A compare-and-swap
-// on the time lets one goroutine do it, while the others go on.
+// on the time lets a single goroutine sample, while all others go on.
 func (m *memory) look() {
 	now, last := int64(time.Since(began)), m.looked.Load()
 	if now-last < int64(lookEvery) || !m.looked.CompareAndSwap(last, now) {
@@ -275,8 +274,9 @@ const (
 	looksAfter  = 16
 )
 
-// start starts to read those pages of rows [a, b) that are not in memory, and no others. Without it
-// a touch would make the kernel read around the page, by as much as the disk reads ahead.
+// start starts to read the pages of rows [a, b) that are not in memory, and no other pages. Without
+// start, the first touch of a page would make the kernel also read the pages around it, as many as
+// the disk reads ahead.
 func (m *memory) start(a, b int) error {
 	return m.span(a, b, func(s *segment, from, to int) error {
 		if !s.warm.has(from, to) && !m.adopts(s, from, to) {
@@ -287,9 +287,10 @@ func (m *memory) start(a, b int) error {
 }
 
 // adopts brings in bytes [from, to) of s, and a block around them if they are few, provided that
-// all of it is in the page cache already. That takes two system calls, and saves them for all other
-// records of the block. It looks rarely after many looks in vain, and not at all if the system does
-// not report which pages are in memory, or while pages would not stay.
+// all of the block is in the page cache already. The two system calls of adopts make such calls
+// unnecessary for all other records of the block. After many looks in vain adopts looks rarely. It
+// does not look at all if the system does not report which pages are in memory, or while pages
+// would not stay.
 func (m *memory) adopts(s *segment, from, to int) bool {
 	if !m.reported || m.isScarce() {
 		return false
@@ -313,7 +314,7 @@ func (m *memory) adopts(s *segment, from, to int) bool {
 }
 
 // wants collects the ranges that a call will read and that were not brought in before. The disk is
-// then asked for all of them at once, in order, and for nothing twice.
+// then asked for all of them at once, in order, and for no range twice.
 type wants struct{ list []span }
 
 // span is bytes [from, to) of a segment.

@@ -238,7 +238,7 @@ func stitchable(extents []layout.Extent, size int64) int {
 }
 
 // mapGroup maps extents that can lie side by side in memory as one segment. Where the system cannot
-// do that, each becomes a segment.
+// do that, each extent becomes a segment.
 func (o *opening) mapGroup(m *memory, extents []layout.Extent) error {
 	if len(extents) > 1 {
 		of, err := mmap.Stitch(m.parts(extents))

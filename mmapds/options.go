@@ -21,15 +21,15 @@ type config struct {
 	memory     int64 // bytes that this process may use; 0 if that is not known
 }
 
-// WithFields opens only these fields, in this order; none means all. In an HDF5 file that penstock did
-// not write, a field's name is the dataset's path, such as "train/images".
+// WithFields opens only the named fields, in this order; no names mean all fields. In an HDF5 file
+// that penstock did not write, a field's name is the dataset's path, such as "train/images".
 func WithFields(names ...string) Option { return func(c *config) { c.fields = names } }
 
-// WithSplit opens only the records of a split, numbered from 0; "" means all.
+// WithSplit opens only the records of a split, numbered from 0; "" means all records.
 func WithSplit(name string) Option { return func(c *config) { c.split = name } }
 
-// WithGeneration opens that generation of a dataset in a folder; 0 is the newest. A path such as
-// "ds@3" does the same.
+// WithGeneration opens generation n of a dataset in a folder; 0 is the newest generation. A path
+// such as "ds@3" does the same.
 func WithGeneration(n int) Option { return func(c *config) { c.generation = n } }
 
 // WithDeleted opens the records that were deleted, too: all that are stored, each with the number of its place.

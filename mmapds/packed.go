@@ -24,7 +24,7 @@ type packed struct {
 	idle   []*scratch
 }
 
-// scratch is memory that one call borrows.
+// scratch is memory that one call borrows and returns.
 type scratch struct {
 	rows []int // numbers of rows in the file
 	runs []chunk.Run

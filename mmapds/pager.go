@@ -21,7 +21,7 @@ type Pager interface {
 	// asked for any more. It costs next to nothing.
 	Complete() bool
 
-	// Stays reports that fetched bytes stay in the files, so that views of them can be handed out.
+	// Stays reports whether fetched bytes stay in the files, so that views of them can be handed out.
 	Stays() bool
 
 	// Acquire fetches ranges, and keeps them until Held.Release. If it has to wait, it also requests
@@ -41,7 +41,7 @@ type Pager interface {
 
 // Held is a set of fetched ranges that stay until Release.
 type Held interface {
-	// InFiles reports that all of them are in the files, and none in memory only.
+	// InFiles reports whether all the rows are in the files, and no row is in memory only.
 	InFiles() bool
 
 	// Again fetches the ranges again that err, from reading them, shows to be corrupt, so that they can

@@ -13,8 +13,8 @@ import (
 )
 
 // inFlight is how many preads a dataset has under way, for all calls of Gather together: that many
-// keep storage busy. Each one is a thread that copies in the kernel, where more threads would only
-// take CPUs from others.
+// preads keep storage busy. Each pread occupies a thread that copies in the kernel; more threads
+// would only take CPUs from other work.
 const inFlight = 32
 
 // handles are the files of a dataset that are open for pread. mu guards the map; a file is opened
@@ -100,7 +100,8 @@ func (p *preader) isDirect() bool {
 }
 
 // least returns how large a record must be to be read by pread rather than mapped. Past the page
-// cache smaller records qualify, because a mapped page would not stay for its neighbors either.
+// cache smaller records qualify, because a mapped page would not stay in memory for the
+// neighboring records.
 func (p *preader) least() int {
 	if p.isDirect() {
 		return directBlock

@@ -9,8 +9,8 @@ import (
 )
 
 // Slice returns records [a, b) of a field as one array of shape (b-a, record shape...). It touches no memory, unless
-// WithVerify asks for it, but starts to read up to 2 MiB of what is not there. If Contiguous returns false, the
-// records are copied, or inflated, into new memory. The view is valid until Close: see Lifetimes above.
+// WithVerify asks for it, but starts to read up to 2 MiB of the bytes that are not in memory. If Contiguous returns
+// false, the records are copied, or inflated, into new memory. The view is valid until Close: see Lifetimes above.
 func (d *Dataset) Slice(field string, a, b int) (tensor.View, error) {
 	rows, err := d.rows(field)
 	if err == nil {
@@ -55,7 +55,7 @@ func (d *Dataset) Contiguous(field string, a, b int) bool {
 
 // Prefetch starts to read records [a, b) of a field from disk, and does not wait. For a ragged
 // field it waits for the offsets, without which the place of the rows is not known; if a Pager
-// would have to fetch these first, it does nothing.
+// would have to fetch the offsets first, Prefetch does nothing.
 func (d *Dataset) Prefetch(name string, a, b int) error { return d.each(name, a, b, (*field).prefetch) }
 
 // Warm reads records [a, b) of a field from disk, unless they are in memory already. It waits in a
@@ -76,9 +76,9 @@ func (d *Dataset) each(name string, a, b int, do func(f *field, ctx context.Cont
 }
 
 // IsWarm reports whether Slice of records [a, b) of a field is a view of pages that were brought in
-// before, and of which nothing has to be checked: whether Warm would have nothing to do. It makes
-// no system call and touches no memory of the file. Of packed fields, of those whose records have
-// lengths of their own, and of those that WithVerify has checked, it says no.
+// before, and that need no check of their checksums: Warm would have nothing to do. It makes no
+// system call and touches no memory of the file. For packed fields, ragged fields and fields that
+// WithVerify checks, IsWarm returns false.
 func (d *Dataset) IsWarm(field string, a, b int) bool {
 	rows, err := d.rows(field)
 	if err != nil || checkRange(field, a, b, d.Len()) != nil {
@@ -91,7 +91,7 @@ func (d *Dataset) IsWarm(field string, a, b int) bool {
 // Gather copies record indices[i] to dst[i*size:], with size the field's RecordBytes; dst is
 // exactly as long as that needs. Indices may come in any order and repeat. It starts all
 // reads before it waits for the first, and allocates nothing for records that are in memory.
-// The package documentation says how others are read.
+// The package documentation says how all other records are read.
 func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	rows, err := d.rows(field)
 	if err != nil {
@@ -106,10 +106,9 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 	return d.live.translated(field, indices, func(places []int) error { return rows.gather(ctx, places, dst) })
 }
 
-// SliceRagged returns records [a, b) of a ragged field: their rows, back to back, as one array
-// of shape (rows, row shape...), and in offsets, which has b-a+1 elements, where each record
-// starts in it and where the last one ends. offsets[0] is 0, so these are the cu_seqlens of attention kernels, in
-// rows.
+// SliceRagged returns records [a, b) of a ragged field: their rows, back to back, as one array of shape (rows,
+// row shape...), and in offsets, which has b-a+1 elements, the row at which each record starts and the row at
+// which the last record ends. offsets[0] is 0, so the offsets are the cu_seqlens of attention kernels, in rows.
 //
 // It reads the offsets and no values. The view is valid until Close; where the records cross
 // shards, it is a copy.
@@ -149,8 +148,9 @@ func (d *Dataset) Lengths(ctx context.Context, field string, indices []int, offs
 
 // GatherRagged copies the rows of records indices, in that order, to the start of dst and
 // returns it, cut or grown to their length. Offsets, which has one element more than
-// indices, gets where each record starts in it, in rows, and where the last one ends.
-// Indices may come in any order and repeat. It allocates nothing where dst has the capacity.
+// indices, gets the row at which each record starts, and the row at which the last record
+// ends. Indices may come in any order and repeat. It allocates nothing where dst has the
+// capacity.
 func (d *Dataset) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte,
 ) ([]byte, error) {
 	f, err := d.raggedList(field, indices, offsets)
@@ -217,9 +217,9 @@ func (d *faults) fault(addr uintptr) error {
 	return nil
 }
 
-// Intact returns an error, a [ReadError], if a file does not have all of its records any more, as it was
-// truncated since it was opened. Reads of pages that are gone are errors of their own; the rest of the
-// last page of such a file reads as zeros. It costs a system call for each file.
+// Intact returns an error, a [ReadError], if a file does not have all of its records any more, because
+// it was truncated after it was opened. A read of a page beyond the new end is an error in any case; the
+// rest of the last page of such a file reads as zeros. It costs a system call for each file.
 func (d *Dataset) Intact() error {
 	if d.pager != nil && !d.pager.Complete() {
 		return nil
@@ -232,9 +232,9 @@ func (d *Dataset) Intact() error {
 	return nil
 }
 
-// Location says where a record of a field is, for people: the file, the shard, and the first byte,
-// or the first byte of the chunk that has it. It is "" if the record does not exist. Location reads only
-// the offsets of a ragged field; if these have to be fetched, it returns "".
+// Location says where a record of a field is, for people: the file, the shard, and the first byte, or
+// the first byte of the record's chunk. Location returns "" if the record does not exist. Of a ragged
+// field it reads only the offsets, and returns "" if a Pager has to fetch them.
 func (d *Dataset) Location(field string, record int) string {
 	if d.Retain() != nil {
 		return ""

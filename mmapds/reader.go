@@ -44,8 +44,8 @@ func (r *reader) acquire(ctx context.Context, list func() (request, error)) (ans
 	return r.fetch(ctx, list)
 }
 
-// fetch acquires the rows of list from the pager, and returns the answer that has them now: files,
-// if all of the ranges are there and, for a view, will stay; else held.
+// fetch acquires the rows of list from the pager, and returns the answer that can read them now:
+// the files, if all ranges are in the files and, for a view, will stay there; otherwise held.
 func (r *reader) fetch(ctx context.Context, list func() (request, error)) (answer, Held, error) {
 	req, err := list()
 	if err != nil {

@@ -63,7 +63,7 @@ type walk struct {
 const walkBytes = 1 << 20
 
 // bring brings record i, which exists, into memory. If i follows the records before, it also brings
-// in what is likely to come next.
+// in the records that are likely to come next.
 func (r *Records) bring(i int) error {
 	m := r.rows.mapped.memory
 	s, from, before := &m.segments[0], i*r.size, int(r.at.window.Load())

@@ -3,8 +3,8 @@ package mmapds
 import "fmt"
 
 // VerifyMode says which blocks of records are compared with their CRC32C before they are handed
-// out. A block is one record of 4 KiB or more, else as many as fit into 64 KiB: access to one of
-// them reads the whole block. Dataset.DescribeReads returns what that has cost.
+// out. A block is one record of 4 KiB or more, else as many as fit into 64 KiB: access to any
+// record reads the whole block. Dataset.DescribeReads returns the time that the comparison took.
 type VerifyMode int
 
 // VerifyOff compares nothing. VerifyFirstTouch compares a block when it is first asked for, and

@@ -52,8 +52,8 @@ func compressed(words []uint64, records int64) []byte {
 	return b.Bytes()
 }
 
-// Lack records that a column has no values for some of the deleted records. words marks these, and deleted marks all
-// deleted records.
+// Lack records that a column has no values for some of the deleted records. words marks the records without a value,
+// and deleted marks all deleted records.
 func (d *Deleted) Lack(column string, words, deleted []uint64, records int64) {
 	d.Without = append(d.Without, column)
 	if slices.Equal(words, deleted) {
@@ -65,8 +65,8 @@ func (d *Deleted) Lack(column string, words, deleted []uint64, records int64) {
 	d.Lacking[column] = compressed(words, records)
 }
 
-// Lacks returns the deleted records, among that many stored records, for which a column has no values, as Words does;
-// nil if it has values for all.
+// Lacks returns the deleted records for which a column has no values, as a bit set like the result of Words; nil if
+// the column has values for all records. records is the number of stored records.
 func (d *Deleted) Lacks(column string, records int64) ([]uint64, error) {
 	if d == nil || !slices.Contains(d.Without, column) {
 		return nil, nil
@@ -88,7 +88,7 @@ func (d *Deleted) Lacks(column string, records int64) ([]uint64, error) {
 	return words, nil
 }
 
-// packed returns the bits as bytes, of which the last one may have unused bits.
+// packed returns the bits as bytes; the last byte may have unused bits.
 func packed(words []uint64, records int64) []byte {
 	out := make([]byte, 0, 8*len(words))
 	for _, w := range words {
@@ -97,8 +97,8 @@ func packed(words []uint64, records int64) []byte {
 	return out[:(records+7)/8]
 }
 
-// Words returns the deleted records among that many stored records: record i is bit i%64 of word i/64. A nil Deleted
-// has none.
+// Words returns the deleted records as a bit set: record i is bit i%64 of word i/64. records is the number of stored
+// records. A nil Deleted has no deleted records.
 func (d *Deleted) Words(records int64) ([]uint64, error) {
 	if d == nil {
 		return make([]uint64, (records+63)/64), nil

@@ -40,8 +40,8 @@ func FolderAt(path string) Folder {
 	return Folder{vfs.Folder(path), path}
 }
 
-// Generations returns the numbers of the generations that the dataset at path keeps, in ascending order. The last
-// one is the newest.
+// Generations returns the numbers of the generations that the dataset at path keeps, in ascending order, the
+// newest generation last.
 func Generations(path string) ([]int, error) {
 	if isURL(path) {
 		return nil, fmt.Errorf("store: generations of %q: %w", path, notLocal())
@@ -180,7 +180,7 @@ func (f Folder) number(generation string) (int, error) {
 
 // newest reads the newest manifest of a dataset: the manifest in its folder, or the manifest of a later generation
 // whose writer was killed after the commit and before it replaced the manifest in the folder. Generations are numbered
-// without gaps behind the newest one, so looking for the next number until there is none finds all of them.
+// without gaps behind the newest one, so newest looks for the next number until no generation has it.
 func (f Folder) newest() (m *Manifest, text []byte, err error) {
 	name := layout.ManifestName
 	m, text, err = f.read(name)

@@ -28,7 +28,7 @@ func openHDF5File(path, generation string) (*os.File, *meta.File, error) {
 	return f, file, nil
 }
 
-// hdf5Manifest reads the manifest in an HDF5 file. The error is fs.ErrNotExist if the file has none.
+// hdf5Manifest reads the manifest in an HDF5 file. The error is fs.ErrNotExist if the file has no manifest.
 func hdf5Manifest(file *meta.File) (*Manifest, []byte, error) {
 	text, err := layout.HDF5Text(file, layout.HDF5Manifest)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // ImageOf returns the position of the image that a mask, boxes or keypoints lie on: the image that the field names, or
-// the only one. It is -1 if the schema has no images and the field names none.
+// the only image of the schema. It is -1 if the schema has no images and the field names no image.
 func (s Schema) ImageOf(f tensor.Spec) (int, error) {
 	var images []string
 	last := -1

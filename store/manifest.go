@@ -26,7 +26,7 @@ type Manifest struct {
 	Fields     []Field `json:"fields"`           //
 	Splits     []Split `json:"splits,omitempty"` // if there are any, each record is in exactly one
 	Shards     []Shard `json:"shards,omitempty"` // for a flat dataset only
-	// The records that this generation leaves out; nil if there are none.
+	// The records that this generation leaves out; nil if it leaves out no record.
 	Deleted *Deleted `json:"deleted,omitempty"`
 	// For Zarr, by field: the names of arrays, or groups, that differ from the name of their field.
 	Arrays map[string]string `json:"arrays,omitempty"`
@@ -118,7 +118,7 @@ type Skipped struct {
 	Reason string `json:"reason"`
 }
 
-// Live returns how many records there are, not counting deleted ones.
+// Live returns the number of records that are not deleted.
 func (m *Manifest) Live() int64 {
 	if m.Deleted == nil {
 		return m.Records

@@ -17,14 +17,14 @@ import (
 
 // OpenOptions configures Open. The zero value is usable.
 type OpenOptions struct {
-	// Fields opens only the fields of these names, in this order; nil means all. In an HDF5 file that penstock did not
+	// Fields opens only the named fields, in this order; nil means all fields. In an HDF5 file that penstock did not
 	// write, a field's name is the dataset's path, such as "train/images".
 	Fields []string
 
-	// Split opens only the records of the split of that name, numbered from 0; empty means all.
+	// Split opens only the records of the named split, numbered from 0; empty means all records.
 	Split string
 
-	// Generation opens the generation of that number; 0 is the newest, or the one that the path names.
+	// Generation opens the generation of that number; 0 is the generation that the path names, or the newest.
 	Generation int
 
 	// Packed says that the caller can decode chunks: data of Zarr, or of an HDF5 file that penstock did not write, may

@@ -102,8 +102,9 @@ func (s Schema) RecordBytes() int {
 }
 
 // Validate reports every problem of the schema: no fields, a name that no field can have, a name that is used twice or
-// below another one, a bad type or shape, a storage type that does not belong to the type, a content that its values
-// cannot have, two fields of source names, boxes on an image that does not exist, a normalization that is not finite.
+// below another field's name, a bad type or shape, a storage type that does not belong to the type, a content that its
+// values cannot have, two fields of source names, boxes on an image that does not exist, a normalization that is not
+// finite.
 func (s Schema) Validate() error {
 	if len(s.Fields) == 0 {
 		return errors.New("no fields: a dataset needs at least one")

@@ -4,8 +4,8 @@ import "encoding/json"
 
 // Writer makes a dataset of records. It serves one goroutine at a time.
 //
-// Before Commit returns nil, nothing has the destination's name. Afterwards the whole dataset has it, even after a
-// power cut.
+// Before Commit returns nil, nothing exists at the destination's name. Afterwards the whole dataset is there, even
+// after a power cut.
 type Writer interface {
 	// Append adds the next record. The caller may change the Record when Append returns. After an error the Writer can
 	// only be closed.
@@ -15,9 +15,9 @@ type Writer interface {
 	// appended.
 	Commit(info Info) (*Manifest, error)
 
-	// Checkpoint makes everything that was appended durable and stores a note, in JSON, from which the
-	// caller can continue after it. It costs an fsync of each open file. In a build without a Journal
-	// it does nothing.
+	// Checkpoint makes all appended records durable and stores a note, in JSON, from which the caller
+	// can continue after them. It costs an fsync of each open file. In a build without a Journal it
+	// does nothing.
 	Checkpoint(note json.RawMessage) error
 
 	// Kept describes the records that a resumed build has kept. The caller appends the records that follow them.
@@ -52,7 +52,7 @@ type Journal struct {
 	// made differently.
 	Inputs map[string]string
 
-	// Resume continues an existing build. Without it, or if there is none, the build starts over.
+	// Resume continues an existing build. Without Resume, or if no build exists, the build starts over.
 	Resume bool
 }
 

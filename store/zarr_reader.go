@@ -182,8 +182,8 @@ func (d *Dataset) locateZarr(files zarr.Files) error {
 }
 
 // readNodes compares all files of metadata with the manifest, and returns the arrays of the generation by path. The
-// files that each generation replaces may belong to a newer generation. In a bucket these are not read at all: nothing
-// tells whether a writer is replacing them at the moment.
+// files that each generation replaces may belong to a newer generation. In a bucket these files are not read at all:
+// nothing tells whether a writer is replacing them at the moment.
 func (d *Dataset) readNodes(files zarr.Files) (map[string]*zarr.Array, error) {
 	_, here := files.(vfs.Folder)
 	arrays := make(map[string]*zarr.Array)

@@ -12,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// Number is the value of an element of any type: an integer from -2^63 to 2^64-1, or a float64. No type has a value
-// that it does not hold exactly; of a NaN it keeps the upper bits.
+// Number is the value of an element of any type: an integer from -2^63 to 2^64-1, or a float64. A Number holds
+// every value of every type exactly, except that of a NaN it keeps only the upper bits.
 type Number struct {
 	float    bool
 	negative bool   // of an integer
@@ -73,7 +73,7 @@ func (n Number) String() string {
 	return strconv.FormatUint(n.bits, 10)
 }
 
-// whole returns a float as an integer, and false if it is none.
+// whole returns a float as an integer, and false if the float is no integer.
 func (n Number) whole() (Number, bool) {
 	if !n.float {
 		return n, true
@@ -165,7 +165,7 @@ func (d DType) floatWord(x float64) uint64 {
 // HoldsIndex reports whether a type has all integers from 0 to last.
 func (d DType) HoldsIndex(last int) bool { return d.info().digits >= bits.Len(uint(last)) }
 
-// Holds reports whether a type has all values of another one.
+// Holds reports whether a type has all values of another type.
 func (d DType) Holds(from DType) bool {
 	to, of := &dtypes[d], &dtypes[from]
 	return d == from || to.digits >= of.digits && to.exponent >= of.exponent &&
@@ -328,8 +328,8 @@ func (d DType) Text(b []byte) string {
 	}
 }
 
-// Floats sets dst to elements of a type in data, to the first one and then every step-th: exactly, but for integers
-// that a float of dst does not hold, which are rounded to the nearest. A bool is 0 or 1.
+// Floats sets dst to elements of a type in data, the first element and then every step-th: exactly, except for
+// integers that a float of dst cannot hold, which are rounded to the nearest float. A bool is 0 or 1.
 func Floats[T float32 | float64](dst []T, d DType, data []byte, step int) {
 	if data = aligned(data, d.Size()); len(dst) == 0 {
 		return
@@ -368,7 +368,7 @@ func Floats[T float32 | float64](dst []T, d DType, data []byte, step int) {
 	}
 }
 
-// AppendFloats appends all elements of a type in data, as Floats has them.
+// AppendFloats appends all elements of a type in data, converted as by Floats.
 func AppendFloats[T float32 | float64](dst []T, d DType, data []byte) []T {
 	n, all := len(dst), len(dst)+len(data)/d.Size()
 	dst = slices.Grow(dst, all-n)[:all]

@@ -160,8 +160,8 @@ func (d DType) Round(f float64) float64 {
 	return d.float(d.floatWord(f))
 }
 
-// toOdd rounds to a float32 from which rounding once more gives what rounding f once does: the last bit
-// of one that is not exact is 1.
+// toOdd rounds f to a float32 such that a second rounding, to a shorter type, gives the same result as
+// rounding f once: the last bit of an inexact result is 1.
 func toOdd(f float64) float32 {
 	near := float32(f)
 	if float64(near) == f || f != f {

@@ -1,6 +1,6 @@
-// Package tensor names what every other package hands over: element types, record
-// shapes, and views of bytes as arrays. It is the leaf of the module: no I/O, no
-// goroutines, no dependencies.
+// Package tensor defines the types that all other packages hand over: element
+// types, record shapes, and views of bytes as arrays. It is the leaf of the
+// module: no I/O, no goroutines, no dependencies.
 //
 // All arrays are dense, C order (the last axis varies fastest), little endian.
 package tensor
@@ -58,7 +58,7 @@ type Spec struct {
 	Content string `json:"content,omitempty"` // one of Contents, or empty
 	Layout  string `json:"layout,omitempty"`  // CHW or HWC if records are pixels, else empty
 
-	// Image is the field that a mask, boxes or keypoints lie on; empty means the only one of images.
+	// Image is the image field that a mask, boxes or keypoints lie on; empty means the only image field.
 	Image string `json:"image,omitempty"`
 
 	// Instances names a group of ragged fields, such as boxes, labels and areas: row i of each is of
@@ -69,12 +69,14 @@ type Spec struct {
 	// An axis without a name is "".
 	Dims []string `json:"dims,omitempty"`
 
-	// Meaning is what the file of another program says of its numbers: their units, calendar, scale and offset, as in
-	// errors. "" means that nothing is known. Numbers of different meaning are not joined. It is not stored.
+	// Meaning is what a foreign file says about its numbers: units, calendar, scale and offset, in words for an
+	// error. "" means that nothing is known. Fields of different meaning are not joined. Meaning is not stored in
+	// datasets.
 	Meaning string `json:"-"`
 
-	// Coordinates identify the coordinates of the axes in Dims, as far as a file of another program has them and they are
-	// known: equal coordinates have equal identities. The coordinates of the records are not among them. It is not stored.
+	// Coordinates identify the coordinates of the axes in Dims, if a foreign file has coordinates: equal coordinates have
+	// equal identities, and "" means that an axis's coordinates are not known. The coordinates of the records are not
+	// among them. Coordinates are not stored in datasets.
 	Coordinates []string `json:"-"`
 
 	// Features are the names of the columns of a sparse row, or of the values of a record of one axis: of Width or of that
@@ -85,8 +87,8 @@ type Spec struct {
 	Width int `json:"width,omitempty"`
 }
 
-// Unlike returns how the numbers of another field of this type differ in meaning, so that they cannot be joined; "" if they
-// do not differ as far as both are known.
+// Unlike returns how the numbers of another field of this type differ in meaning, so that they cannot be joined; "" if the
+// known meanings do not differ.
 func (s Spec) Unlike(other Spec) string {
 	if s.Meaning != other.Meaning && s.Meaning != "" && other.Meaning != "" {
 		return fmt.Sprintf("is in %s there, and in %s here, so their numbers are not alike", s.Meaning, other.Meaning)
@@ -114,7 +116,7 @@ func (s *Spec) SetCoordinates(id func(axis string) string) {
 	}
 }
 
-// Known returns the field with what another field of the same meaning knows of it.
+// Known returns the field with its unknown Meaning and Coordinates taken from another field of the same meaning.
 func (s Spec) Known(other Spec) Spec {
 	s.Meaning = cmp.Or(s.Meaning, other.Meaning)
 	if s.Coordinates == nil && len(s.Dims) == len(other.Dims) {
@@ -198,7 +200,7 @@ func (v View) Bytes() []byte { return v.data }
 // Len returns the number of records: the length of the first axis.
 func (v View) Len() int { return v.dims[0] }
 
-// Slice returns records [a, b) as a View of the same bytes. It panics if they do not exist.
+// Slice returns records [a, b) as a View of the same bytes. It panics if the View does not have these records.
 func (v View) Slice(a, b int) View {
 	if a < 0 || b < a || b > v.dims[0] {
 		panic("tensor: slice out of range")

@@ -7,7 +7,7 @@ import (
 )
 
 // The functions of this file change colors as Pillow's ImageEnhance and ImageOps do, byte
-// for byte; torchvision calls those for PIL images.
+// for byte; torchvision calls these functions for PIL images.
 
 // lut maps each byte of a channel.
 type lut [256]byte
@@ -97,7 +97,7 @@ func sharpness(m, other *Image, args OpArgs) {
 }
 
 // hue turns the hue of each pixel by args[0] of a whole turn. The sum of two bytes wraps around,
-// which is what hues do.
+// as hues do.
 func hue(m, _ *Image, args OpArgs) {
 	if m.C != 3 {
 		return

@@ -235,7 +235,8 @@ func (t Log) Apply(x []float64, _ int, _ tensor.Spec) {
 	}
 }
 
-// FillNaN replaces each NaN by Value. For a mask of them, apply IsFinite to another field of the same array.
+// FillNaN replaces each NaN by Value. To know afterwards which numbers were NaN, apply IsFinite to another field of the
+// same array.
 type FillNaN struct {
 	Value float64 `json:"value" in:"(-inf,inf)"`
 }
@@ -335,7 +336,7 @@ func (t Reshape) Resolve() (ArrayTransform, error) {
 }
 
 // Output returns the field with the new shape, and refuses a shape with another number of elements.
-// The names of the axes are dropped, since a new axis has none.
+// The names of the axes are dropped, since no name fits the new axes.
 func (t Reshape) Output(in tensor.Spec) (tensor.Spec, error) {
 	misfit := fmt.Errorf("shape %v of %d elements cannot become %v", in.Shape, in.Shape.Elems(), t.Shape)
 	left, open := in.Shape.Elems(), -1

@@ -15,9 +15,10 @@ func init() { Register[ElasticTransform]() }
 // ElasticTransform moves each pixel by a random distance that resembles its neighbors' distances,
 // as if the image was seen through moving water (Simard et al. 2003, as in torchvision).
 type ElasticTransform struct {
-	// strength, across and down, or of both
+	// strength: one number for both directions, or one across and one down
 	Alpha []float64 `json:"alpha" default:"[50]" is:"pair 3e38"`
-	// smoothness in pixels, across and down, or of both; 0 means none; nil means 5
+	// smoothness in pixels: one number for both directions, or one across and one down; 0 means
+	// none; nil means 5
 	Sigma         []float64 `json:"sigma" default:"[5]" is:"pair 100"`
 	Interpolation string    `json:"interpolation" default:"bilinear" choices:"nearest bilinear"`
 	// as in Pad
@@ -74,8 +75,8 @@ func (ElasticTransform) Randomized() {}
 // deviations to each side.
 func elasticKernel(sigma float64) int { return int(8*sigma+1) | 1 }
 
-// elastic moves pixels: args are the strengths, the deviations, the filter, the color of what
-// is outside, and two halves of a seed.
+// elastic moves pixels: args are the strengths, the deviations, the filter, the color of
+// pixels from outside of the image, and two halves of a seed.
 func elastic(m, other *Image, args OpArgs) {
 	dx, dy := elasticField(m.W, m.H, args, room(m, other, elasticRoom(m.W, m.H, args)))
 	displace(other, m, dx, dy, kernel.Filter(args[4]), unpackFill(args[5]))

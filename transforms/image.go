@@ -13,8 +13,8 @@ type (
 	// Image is an 8-bit image: rows top to bottom, pixels left to right, channels interleaved.
 	Image = pixel.Image
 
-	// A Source is an image whose pixels may not be decoded yet: an Image is one, and so is a JPEG that is decoded only
-	// where a crop needs it.
+	// A Source is an image whose pixels may not be decoded yet: an Image, or a JPEG that is decoded only where a crop
+	// needs it.
 	Source = pixel.Source
 
 	// Planar is an 8-bit image with its channels one after the other, as records in layout CHW are stored. A Runner whose

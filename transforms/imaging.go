@@ -131,7 +131,7 @@ func (t Blur) Build(p *Plan) error {
 	return addChange(p, imagingBlur, t.Sigma)
 }
 
-// Sharpen sharpens an image by subtracting a Gaussian blur of it.
+// Sharpen sharpens an image: it subtracts a blurred copy, made by a Gaussian.
 type Sharpen struct {
 	Sigma float64 `json:"sigma" in:"(0,inf)"` // deviation in pixels
 }

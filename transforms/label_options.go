@@ -90,7 +90,7 @@ func (ClampKeyPoints) Build(p *Plan) error {
 }
 
 // SanitizeKeyPoints removes keypoints outside of the image, and the rows of all fields of the same instances. An
-// instance that has several keypoints is removed if one of them is outside. Keypoints that are not labeled do not
+// instance with several keypoints is removed if any keypoint is outside. Keypoints that are not labeled do not
 // count.
 type SanitizeKeyPoints struct{}
 

@@ -10,9 +10,9 @@ import (
 )
 
 // Plan collects the operations of a pipeline on one image. Each Build adds to the Plan, and an
-// operation that fits into an existing pass over the pixels is fused with it. Passes are what costs
-// time, since each one reads and writes the image. A Plan belongs to one Runner and is reused:
-// Build is called for every image of a random pipeline, and must not allocate.
+// operation that fits into an existing pass over the pixels is fused with it. Passes cost the time,
+// since each pass reads and writes the image. A Plan belongs to one Runner and is reused: Build is
+// called for every image of a random pipeline, and must not allocate.
 type Plan struct {
 	info   Info
 	rnd    Rand
@@ -28,8 +28,8 @@ type Plan struct {
 }
 
 // ImageOp changes an image as a whole; m has no gaps. An ImageOp works in place, or shapes other by
-// Reshape, writes other and swaps the two: *m, *other = *other, *m. It must keep neither, because
-// the Runner reuses both.
+// Reshape, writes other and swaps the two: *m, *other = *other, *m. It must keep no reference to
+// either image, because the Runner reuses both.
 type ImageOp func(m, other *Image, args OpArgs)
 
 // OpArgs are the parameters of an ImageOp, in the ImageOp's own order. An array of numbers, unlike
@@ -103,7 +103,7 @@ func (p *Plan) finish() {
 	p.store.dtype, p.store.layout = p.info.DType, p.info.Layout
 }
 
-// Info returns what the transforms so far make.
+// Info describes the image that the transforms so far make.
 func (p *Plan) Info() Info { return p.info }
 
 // Rand returns the random stream of the record.
@@ -154,7 +154,7 @@ func (p *Plan) apply(op ImageOp, w, h int, args ...float64) error {
 	return nil
 }
 
-// passes are the passes of a plan, each on the result of the one before.
+// passes are the passes of a plan. Each pass reads the result of the pass before.
 type passes []pass
 
 func (l passes) last() *pass { return &l[len(l)-1] }

@@ -47,9 +47,10 @@ func TimmEval(size int, cropPct float64, mode, interpolation string) ([]Transfor
 	return nil, fmt.Errorf("transforms: unknown crop mode %q; known are center, squash, border", mode)
 }
 
-// Img2Dataset resizes as the program img2dataset does, with its names, defaults and
-// geometry, by Pillow's filters: its own are OpenCV's. Their names are known: linear is
-// bilinear, cubic is bicubic, lanczos4 is lanczos, and area is box, which is nearly the same.
+// Img2Dataset resizes as the program img2dataset does, with its names, defaults and geometry,
+// with Pillow's filters, where img2dataset has OpenCV's. The names of OpenCV's filters are
+// accepted: linear is bilinear, cubic is bicubic, lanczos4 is lanczos, and area is box, which
+// is nearly the same.
 type Img2Dataset struct {
 	ImageSize *int `json:"image_size" default:"256" in:"[1,1048576]"`
 	// see below

@@ -176,8 +176,8 @@ type RandAugment struct {
 	Fill          []int  `json:"fill" default:"[0]" is:"fill"` // as in Pad
 }
 
-// Resolve checks that Magnitude is one of the bins. Two bins are the least, since a strength is
-// divided by Bins-1.
+// Resolve checks that Magnitude is one of the bins. Fewer than two bins are refused, since a
+// strength is divided by Bins-1.
 func (t RandAugment) Resolve() (Transform, error) {
 	if m, bins := *t.Magnitude, *t.Bins; bins < 2 || m < 0 || m >= bins {
 		return nil, fmt.Errorf("magnitude %d must be 0 to num_magnitude_bins-1, and num_magnitude_bins %d 2 or more", m,

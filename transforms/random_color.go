@@ -100,7 +100,7 @@ type RandomGrayscale struct {
 	P *float64 `json:"p" default:"0.1" in:"[0,1]"` // probability
 }
 
-// Build draws whether to do it.
+// Build draws whether to make the image gray.
 func (t RandomGrayscale) Build(p *Plan) error {
 	if p.Rand().Float64() >= *t.P {
 		return p.bytes()
@@ -115,7 +115,7 @@ type RandomInvert struct {
 	P *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
 
-// Build draws whether to do it.
+// Build draws whether to invert the image.
 func (t RandomInvert) Build(p *Plan) error { return maybeChange(p, *t.P, invert) }
 
 func (RandomInvert) Randomized() {}
@@ -126,7 +126,7 @@ type RandomPosterize struct {
 	P    *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
 
-// Build draws whether to do it.
+// Build draws whether to posterize the image.
 func (t RandomPosterize) Build(p *Plan) error {
 	return maybeChange(p, *t.P, posterize, float64(t.Bits))
 }
@@ -139,7 +139,7 @@ type RandomSolarize struct {
 	P         *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
 
-// Build draws whether to do it.
+// Build draws whether to solarize the image.
 func (t RandomSolarize) Build(p *Plan) error { return maybeChange(p, *t.P, solarize, t.Threshold) }
 
 func (RandomSolarize) Randomized() {}
@@ -150,7 +150,7 @@ type RandomAdjustSharpness struct {
 	P      *float64 `json:"p" default:"0.5" in:"[0,1]"`    // probability
 }
 
-// Build draws whether to do it.
+// Build draws whether to adjust the sharpness.
 func (t RandomAdjustSharpness) Build(p *Plan) error { return maybeChange(p, *t.P, sharpness, t.Factor) }
 
 func (RandomAdjustSharpness) Randomized() {}
@@ -160,7 +160,7 @@ type RandomAutocontrast struct {
 	P *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
 
-// Build draws whether to do it.
+// Build draws whether to stretch the contrast.
 func (t RandomAutocontrast) Build(p *Plan) error { return maybeChange(p, *t.P, autocontrast) }
 
 func (RandomAutocontrast) Randomized() {}
@@ -170,7 +170,7 @@ type RandomEqualize struct {
 	P *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
 
-// Build draws whether to do it.
+// Build draws whether to equalize the image.
 func (t RandomEqualize) Build(p *Plan) error { return maybeChange(p, *t.P, equalize) }
 
 func (RandomEqualize) Randomized() {}

@@ -62,8 +62,8 @@ type RandomIoUCrop struct {
 	// least width / height of the part
 	MinAspect *float64 `json:"min_aspect_ratio" default:"0.5"`
 	MaxAspect *float64 `json:"max_aspect_ratio" default:"2"`
-	// least overlaps (intersection over union) of a box and the part, one of which is drawn; with 1 or more the image
-	// stays as it is; nil means 0, 0.1, 0.3, 0.5, 0.7, 0.9, 1
+	// the choices for the least overlap (intersection over union) of a box and the crop, drawn anew for each image;
+	// with 1 or more the image stays as it is; nil means 0, 0.1, 0.3, 0.5, 0.7, 0.9, 1
 	Options []float64 `json:"sampler_options" default:"[0,0.1,0.3,0.5,0.7,0.9,1]"`
 	// parts that are tried before another overlap is drawn
 	Trials *int `json:"trials" default:"40" in:"[1,65536]"`
@@ -78,8 +78,8 @@ func (t RandomIoUCrop) Resolve() (Transform, error) {
 		checkRange("min_aspect_ratio and max_aspect_ratio", []float64{*t.MinAspect, *t.MaxAspect}, math.MaxFloat32))
 }
 
-// iouRounds limits how many overlaps are drawn. torchvision draws until one fits, which may take
-// for ever; here the image stays as it is after the last round.
+// iouRounds limits how often RandomIoUCrop draws a new least overlap. torchvision draws until a
+// crop fits, which may take for ever; here the image stays as it is after the last round.
 const iouRounds = 100
 
 // Build draws the part.

@@ -55,7 +55,8 @@ func (p *Pipeline) planRaster(plan *Plan, m Raster) (out Info, err error) {
 }
 
 // rasterWhite returns the value that ConvertDType maps to 1: the largest value of an integer type,
-// as in torchvision, and 1 for floats, which stay as they are. 0 means that there is none.
+// as in torchvision, and 1 for floats, which stay as they are. 0 means that the type has no such
+// value.
 func rasterWhite(d tensor.DType) float32 {
 	switch d {
 	case tensor.Uint8:

@@ -164,7 +164,8 @@ func init() {
 }
 
 // The transforms of this file are torchvision's names for ToLayout and ConvertDType, which they
-// become in a Pipeline and in what it writes. ToTensor alone is both.
+// become in a Pipeline and in the recipe that it writes. ToTensor alone stands for both
+// transforms.
 
 // ToTensor makes the record CHW, and float32 between 0 and 1: bit for bit torchvision's result for an image of bytes.
 type ToTensor struct{}

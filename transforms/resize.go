@@ -16,8 +16,8 @@ func init() { Register[Resize]() }
 // Resize makes an image another size with Pillow's filters, bit for bit.
 //
 // Pillow 13 resizes vertically first where the height loses more than twice as many pixels as the
-// width, and so does this. Pillow up to version 12 always resizes horizontally first, which rounds
-// such tall images differently, by a few levels at hard edges: PassOrder "horizontal".
+// width, and so does Resize. Pillow up to version 12 always resizes horizontally first, which
+// rounds such tall images differently, by a few levels at hard edges: PassOrder "horizontal".
 //
 // One size with Fit "shorter" is torchvision's Resize: the shorter side becomes Size[0] and
 // the longer one floor(Size[0]*long/short). Two sizes are height and width, in that order.

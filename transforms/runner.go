@@ -43,8 +43,8 @@ func (r *Runner) Do(dst []byte, src Source) error {
 }
 
 // DoMoves is DoRand for an image with labels, and returns how masks, boxes and keypoints move.
-// boxes lie on the image, each as left, top, right, bottom, and RandomIoUCrop chooses by them; nil
-// if there are none to choose by. The Moves is valid until the next call.
+// boxes lie on the image, each as left, top, right, bottom, and RandomIoUCrop chooses its crop by
+// them; nil means that there are no boxes. The Moves is valid until the next call.
 func (r *Runner) DoMoves(dst []byte, src Source, rnd Rand, boxes []float32) (*Moves, error) {
 	m, err := r.Moves(InfoOf(src), rnd, boxes)
 	if err != nil {
@@ -118,8 +118,8 @@ func (r *Runner) run(t target, src Source) error {
 	return r.runPasses(t, src)
 }
 
-// runPasses runs all passes, each on the result of the one before. Two images alternate as
-// intermediate results, and the last pass writes to t directly.
+// runPasses runs all passes, each on the result of the pass before. Two images alternate
+// as intermediate results, and the last pass writes to t directly.
 func (r *Runner) runPasses(t target, src Source) error {
 	last := len(r.plan.passes) - 1
 	for i := range r.plan.passes[:last] {

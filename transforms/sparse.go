@@ -15,8 +15,8 @@ import (
 type sparseTransform interface {
 	ArrayTransform
 
-	// pairs changes the columns and the values of a record of the field in, which come by turns, and returns those that
-	// are left.
+	// pairs changes a record of the field in. x has the columns and the values of the record's pairs by turns: column,
+	// value, column, value. The result is the part of x with the pairs that are left.
 	pairs(x []float64, in tensor.Spec) []float64
 }
 
@@ -55,7 +55,7 @@ func (Log1p) pairs(x []float64, _ tensor.Spec) []float64 {
 }
 
 // NormalizeTotal scales the values of a record so that their sum is TargetSum, as counts of genes
-// are compared between cells. A record whose sum is 0 stays as it is.
+// are compared between cells. A record whose sum is 0 does not change.
 type NormalizeTotal struct {
 	TargetSum *float64 `json:"target_sum" default:"10000" in:"(0,inf)"`
 }
@@ -143,8 +143,8 @@ func (t SelectFeatures) Output(in tensor.Spec) (tensor.Spec, error) {
 	return in, nil
 }
 
-// columns returns the numbers of the kept columns. A name that several features have is an error:
-// which one is meant is not known.
+// columns returns the numbers of the kept columns. A name that several features have is an error,
+// as it is not known which feature is meant.
 func (t SelectFeatures) columns(in tensor.Spec, width int) ([]int, error) {
 	columns := slices.Clone(t.Columns)
 	if len(t.Features) > 0 && in.Features == nil {
@@ -222,7 +222,7 @@ func (t SelectFeatures) pairs(x []float64, _ tensor.Spec) []float64 {
 }
 
 // ToDense makes records with a value for each column of sparse rows: 0 for a column without a pair,
-// and the sum for a column with several.
+// and the sum for a column with several pairs.
 type ToDense struct{}
 
 // Output returns a field of one axis, and refuses fields that are not sparse.

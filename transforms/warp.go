@@ -12,9 +12,9 @@ import (
 type matrix [6]float64
 
 // affine resamples the image by a matrix, as Pillow's transform(AFFINE) does. args are the matrix,
-// the filter (nearest, bilinear or bicubic), the color of what is outside, and the output's width
-// and height. Pillow has three routines with different arithmetic, and chooses as affine does; the
-// pixels depend on it.
+// the filter (nearest, bilinear or bicubic), the color of pixels from outside of the image, and
+// the output's width and height. Pillow has three routines with different arithmetic, and chooses
+// as affine does; the pixels depend on it.
 func affine(m, other *Image, args OpArgs) {
 	a := matrix(args[:6])
 	fill := unpackFill(args[7])
@@ -279,7 +279,7 @@ func expanded(m matrix, angle float64, w, h int) (int, int) {
 	return int(math.Ceil(right) - math.Floor(left)), int(math.Ceil(bottom) - math.Floor(top))
 }
 
-// parseWarpFilter returns the named filter, if warps have it.
+// parseWarpFilter returns the named filter, and an error for a filter that warps do not have.
 func parseWarpFilter(name string) (kernel.Filter, error) {
 	switch name {
 	case "nearest":
@@ -326,7 +326,8 @@ func (t RandomPerspective) Build(p *Plan) error {
 func (RandomPerspective) Randomized() {}
 
 // addPerspective moves the image's corners, clockwise from the upper left one, to the places in to.
-// An image stays as it is if no mapping does that, such as an image one pixel wide.
+// An image stays as it is if no mapping moves its corners there: an image one pixel wide, for
+// instance.
 func addPerspective(p *Plan, to [4][2]float64, f kernel.Filter, fill [3]byte) error {
 	k, ok := perspectiveOf(p.info.W, p.info.H, to)
 	if !ok {
@@ -393,7 +394,7 @@ func solve(m *[8][9]float64) bool {
 }
 
 // perspective resamples the image as Pillow's transform(PERSPECTIVE) does: args are the
-// eight coefficients, the filter and the color of what is outside.
+// eight coefficients, the filter and the color of pixels from outside of the image.
 func perspective(m, other *Image, a OpArgs) {
 	fill, sample := unpackFill(a[9]), samplerOf(a[8])
 	other.Reshape(m.W, m.H, m.C)

@@ -14,13 +14,13 @@ import (
 )
 
 // Direct names fields that the devices read from the dataset's own mapping, without a copy
-// by the CPU. For that the mapping is page-locked as a whole: all of the field is read
-// from storage, and stays in memory until the Prefetcher is closed. It pays for datasets
-// that fit in memory with records of 128 KiB and more, or in the dataset's order; where
-// records are smaller and scattered, batches are gathered as without it.
+// by the CPU. For that the mapping is page-locked as a whole: all of the field is read from
+// storage, and stays in memory until the Prefetcher is closed. It pays for datasets that fit
+// in memory with records of 128 KiB and more, or in the dataset's order; where records are
+// smaller and scattered, batches are gathered as without Direct.
 //
-// The Loader should leave these fields out of its batches (loader.Options.Fields); they have
-// none of its Transforms.
+// The Loader should leave the fields of Direct out of its batches (loader.Options.Fields);
+// its Transforms do not apply to them.
 type Direct struct {
 	Source loader.Source // of the Loader; *mmapds.Dataset is one
 	Fields []string

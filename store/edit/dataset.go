@@ -66,8 +66,8 @@ const (
 	All
 )
 
-// Records opens the records of a generation, 0 for the newest one, with some fields; nil means all. Records in a bucket
-// are fetched when they are read. The caller calls end when the records are no longer needed.
+// Records opens the records of a generation, 0 for the newest generation, with some fields; nil means all fields.
+// Records in a bucket are fetched when they are read. The caller calls end when the records are no longer needed.
 func (d *Dataset) Records(generation int, fields []string, which Which) (ds *mmapds.Dataset, end func() error,
 	err error) {
 	if d.local {

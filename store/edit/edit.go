@@ -50,7 +50,7 @@ type Values func(first int64) iter.Seq2[[]byte, error]
 // rewrites no file. Bytes, statistics and checksums are the same as in a dataset that was written with the field from
 // the start. It returns the manifest of the new generation.
 //
-// The error is store.ErrExist if the dataset has a field of that name.
+// The error is store.ErrExist if the dataset has a field with the name of the new field.
 func (d *Dataset) AddColumn(f store.Field, values Values, opts Options) (*store.Manifest, error) {
 	m, err := d.putColumn(f, values, write.New, opts)
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *Dataset) AddColumn(f store.Field, values Values, opts Options) (*store.
 }
 
 // SetColumn replaces the values and the type of an existing field. Earlier generations keep their values. Deleted
-// records keep theirs, too, if the type stays the same.
+// records keep their values, too, if the type stays the same.
 func (d *Dataset) SetColumn(f store.Field, values Values, opts Options) (*store.Manifest, error) {
 	m, err := d.putColumn(f, values, write.Existing, opts)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// PruneOptions says which generations Prune keeps besides the newest one, those with tags, and those that are open. The
-// zero value keeps no others.
+// PruneOptions says which generations Prune keeps. Prune always keeps the newest generation, generations with tags, and
+// generations that are open; the zero value keeps no others.
 type PruneOptions struct {
 	Last   int           // how many of the newest generations
 	Within time.Duration // generations that were the newest at some time in this span
@@ -70,8 +70,8 @@ func (d *Dataset) prune(opts PruneOptions) (*Pruned, error) {
 	return p, err
 }
 
-// pruneFiles removes generations and files. A generation was the newest one until the next one was committed, so Within
-// is compared with the time of the next one.
+// pruneFiles removes generations and files. A generation that was the newest generation until recently may still be
+// read, so Within is compared with the time of the commit that followed it.
 func (d *Dataset) pruneFiles(opts PruneOptions, dry write.DryRun) (*Pruned, error) {
 	log, err := d.log()
 	if err != nil {

@@ -31,9 +31,9 @@ type container struct {
 	base   *store.Manifest // of the dataset that is appended to; nil for a new dataset
 }
 
-// Create begins a flat dataset at dest, or with opts.Append the next generation of one:
-// it gets new shards, and readers of the present generation keep what they have. It holds
-// 1 MiB of memory a column and split.
+// Create begins a flat dataset at dest, or with opts.Append the next generation of one: it gets new shards, and
+// readers of the present generation keep what they have. The Writer holds 1 MiB of memory for each column and
+// split.
 //
 // To append, the schema must have the fields of the dataset. Its lists of classes and splits may have more names at
 // their end. A nil Normalization stands for the dataset's own.

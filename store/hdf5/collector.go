@@ -72,8 +72,8 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	return m, file.publish(m, w.stage, stagedName)
 }
 
-// gather copies rows into a new file: first those of the dataset that is appended to, if there is one, and then those
-// of the parts, which are the staged columns of this build. The file then lacks only the manifest.
+// gather copies rows into a new file: first the rows of the dataset that is appended to, if there is such a dataset,
+// and then the rows of the parts, which are the staged columns of this build. The file then lacks only the manifest.
 func (w *collector) gather(parts [][]layout.Column, m *store.Manifest) (file *staged, err error) {
 	var from *base
 	if w.base != nil {
@@ -158,8 +158,8 @@ func (w *collector) note(text string) {
 	}
 }
 
-// journal returns the journal of the build. Its inputs include the compression: a build that began with another one is
-// not resumed.
+// journal returns the journal of the build. Its inputs include the compression: a build that began with another
+// compression is not resumed.
 func (o *Options) journal() *store.Journal {
 	if o.Journal == nil || o.Compress == nil {
 		return o.Journal

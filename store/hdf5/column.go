@@ -15,7 +15,7 @@ import (
 
 const writeBuffer = 1 << 20
 
-// column writes the bytes of one dataset, from the first one on, at their place in the file.
+// column writes the bytes of one dataset, from the first byte on, at their place in the file.
 type column struct {
 	file  *os.File
 	start int64 // offset of the dataset's bytes in the file
@@ -53,7 +53,8 @@ func (c *column) write(b []byte) error {
 	return pathless(err)
 }
 
-// copyFrom copies everything that another column has written, by the system's own copy where it has one.
+// copyFrom copies everything that another column has written. It uses the system call that copies between files where
+// the system has it.
 func (c *column) copyFrom(from *column) error {
 	if from.done > c.room {
 		return errors.New("more bytes than the dataset has")

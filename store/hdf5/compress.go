@@ -29,7 +29,7 @@ func (c *Compression) check() error {
 }
 
 // text returns the settings that a resumed build must share with the interrupted one. They include the deflate
-// implementation: another one makes other bytes of the same rows.
+// implementation: another implementation makes other bytes of the same rows.
 func (c *Compression) text() string {
 	if c == nil {
 		return ""

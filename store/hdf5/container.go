@@ -48,8 +48,8 @@ type container interface {
 // writtenBy is the option of a build that records the name of its container.
 const writtenBy = "writer of HDF5"
 
-// continuing returns the container that continues the build in a stage: the one that began it, or the first one for a
-// new build.
+// continuing returns the container that continues the build in a stage: the container that began the build, or the
+// first of containers for a new build.
 func continuing(stage *write.Stage, opts Options) (container, error) {
 	known := opts.containers()
 	name := ""

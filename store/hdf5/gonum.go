@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// containers are the implementations of HDF5 files in this build. The first one writes new files.
+// containers are the implementations of HDF5 files in this build. The first container writes new files.
 var containers = []container{gonum{}, encoded{}}
 
 // gonum is the container of libhdf5, through gonum.org/v1/hdf5.
@@ -148,7 +148,7 @@ func (c *chunkSession) Close() error {
 }
 
 // complete writes all attributes, flushes, and marks the file complete after that, so that the mark is never on disk
-// before what it vouches for.
+// before the data that it vouches for.
 func (gonum) complete(path string, objects, more []encode.Object, root []encode.Attribute) error {
 	return session(path, changing, smallAlign, func(f file) error {
 		if err := createAll(f, more, map[string]bool{metadataGroup: true}); err != nil {

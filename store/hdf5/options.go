@@ -17,7 +17,7 @@ type Options struct {
 	Replaces *Replacement
 
 	// Compress compresses records by deflate; nil stores them as they are, so that readers can map them. An append
-	// stores new records like the existing ones, and takes no Compress.
+	// stores new records like the existing records, and takes no Compress.
 	Compress *Compression
 
 	// Workers is how many goroutines compress; 0 means GOMAXPROCS. The file is the same for any number. There is one
@@ -42,7 +42,7 @@ type Replacement struct {
 	Storage map[string]*store.Storage // how columns are compressed, by their names; Compress is nil
 }
 
-// containers returns the containers that can write the file; the first one writes new files.
+// containers returns the containers that can write the file; the first container writes new files.
 func (o *Options) containers() []container {
 	if o.by != nil {
 		return o.by
@@ -60,9 +60,9 @@ type Compression struct {
 	// more bytes than 9.
 	Level int
 
-	// ChunkRecords is how many records share a chunk, ChunkBytes about how many bytes of records do; only one can be
-	// given. Without both, and in values of ragged fields without ChunkBytes, a chunk has one record, or as many as fit
-	// in 64 KiB, and more if there would be more than 65,536 chunks.
+	// ChunkRecords is how many records share a chunk, ChunkBytes about how many bytes of records share a chunk; only
+	// one of the two can be given. Without either, and in values of ragged fields without ChunkBytes, a chunk has one
+	// record, or as many as fit in 64 KiB, and more if there would be more than 65,536 chunks.
 	ChunkRecords int64
 	ChunkBytes   int64
 

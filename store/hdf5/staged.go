@@ -88,7 +88,8 @@ func (s *staged) open(columns []layout.Column) error {
 	return nil
 }
 
-// place sets the file, start and size of a column to those of its dataset. A chunked dataset has no place of its own.
+// place sets the file, start and room of a column to the file, offset and size of its HDF5 dataset. A chunked dataset
+// has no offset.
 func (c *column) place(file *os.File, o *encode.Object) (err error) {
 	c.file, c.start = file, o.At
 	if o.Chunked == nil {

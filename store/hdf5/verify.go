@@ -11,7 +11,7 @@ import (
 )
 
 // verify reads the structure of the finished file once more, with the parser that readers use, and compares it with
-// what was meant to be written.
+// the structure that was meant to be written.
 func (s *staged) verify(m *store.Manifest) error {
 	err := s.compare(m)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *column) check(f *meta.File, want *encode.Object) error {
 	return nil
 }
 
-// same compares the type and dimensions of a dataset with the ones that were asked for.
+// same compares the type and dimensions of a dataset with the type and dimensions that the writer asked for.
 func same(is *meta.Dataset, want *encode.Object) error {
 	if is.Type.DType().Descr() != want.Element.DType.Descr() || !slices.Equal(is.Dims, want.Dims) {
 		return fmt.Errorf("%s is %v %v, not %v %v", want.Path, is.Type, is.Dims, want.Element.DType, want.Dims)

@@ -154,9 +154,9 @@ func tagged(shards []store.Shard) (files []Published, out []store.Shard) {
 	return files, out
 }
 
-// publish makes the files part of the dataset, announces one of them in the stage, and commits the generation that
-// lists them. After a failed commit the files are removed again, unless the commit may have succeeded: a generation
-// could list them.
+// publish makes the files part of the dataset, announces a file of the append in the stage, and commits the
+// generation that lists the files. After a failed commit the files are removed again, unless the commit may have
+// succeeded: a generation could list them.
 func (a *appending) publish(files []Published, next func(*store.Manifest) (*store.Manifest, error)) (*store.Manifest,
 	error) {
 	var names []string
@@ -234,8 +234,8 @@ type announcement struct {
 
 // announce records in the staging directory a file that the next manifest will list, before the commit. The answer to a
 // commit can be lost, by a crash or by a network: committedBefore then finds out on the next attempt whether the commit
-// happened, so that no record is appended twice. The staging directory is synced here, because an announcement that a
-// power cut loses is none.
+// happened, so that no record is appended twice. The staging directory is synced here, because a power cut must not
+// lose the announcement.
 func (a *appending) announce(file string) error {
 	text, err := json.Marshal(announcement{a.base.Generation, file})
 	if err == nil {

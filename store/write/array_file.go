@@ -110,8 +110,8 @@ func (a *arrayFile) write(b []byte) error {
 	return err
 }
 
-// writeBoth writes head and then tail, by one call of the system where it has one for two buffers. It returns how many
-// bytes were written.
+// writeBoth writes head and then tail, with a single system call where the system has a call for two buffers. It
+// returns how many bytes were written.
 func writeBoth(f *os.File, head, tail []byte) (done int, err error) {
 	if len(head) > 0 && len(tail) > 0 {
 		done = writeAtOnce(f, head, tail)
@@ -139,8 +139,8 @@ func (a *arrayFile) sync() error {
 }
 
 // close finishes the array and returns the checksums of the file and of its blocks. The checksum of the file is
-// combined from those of header, rows and padding, so the file is not read again. blocks is overwritten by the next
-// array. A file without rows gets one zero byte after the header, as NumPy cannot map an empty file.
+// combined from the checksums of header, rows and padding, so the file is not read again. blocks is overwritten by
+// the next array. A file without rows gets one zero byte after the header, as NumPy cannot map an empty file.
 func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 	crc = a.sums.all()
 	a.sums.End()
@@ -175,9 +175,9 @@ func (a *arrayFile) header() []byte {
 	return layout.Header(a.spec, a.rows)
 }
 
-// resume continues an array whose first rows, with checksum crc, were on disk at a checkpoint. What a crash left after
-// them is truncated. The kept rows are read again, which restores the checksums of their blocks, and a different
-// checksum of all of them is an error: new rows after damaged ones would hide the damage.
+// resume continues an array whose first rows, with checksum crc, were on disk at a checkpoint. Rows after the
+// checkpoint are truncated. The kept rows are read again, which restores the checksums of their blocks. If the
+// checksum of all kept rows is not crc, that is an error: new rows after damaged ones would hide the damage.
 func (a *arrayFile) resume(name string, rows int64, crc uint32) error {
 	path := a.in.Path(name)
 	f, err := a.in.Reopen(name)

@@ -53,7 +53,8 @@ func (s *BlockSums) End() {
 	}
 }
 
-// Open returns how many bytes the block that is not full has, and their checksum. Reopen continues from both.
+// Open returns how many bytes the block that is not full has, and their checksum. Reopen takes both and continues the
+// block.
 func (s *BlockSums) Open() (n int, crc uint32) { return s.in, s.open }
 
 // Reopen continues a block that has n bytes, fewer than a full block. n comes from a file, so it is checked.

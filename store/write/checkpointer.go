@@ -34,7 +34,7 @@ func NewCheckpointer(stage *Stage, schema store.Schema, options map[string]strin
 	return k, nil
 }
 
-// Kept returns what a resumed build had at its last checkpoint; nothing in a new build.
+// Kept returns the state of a resumed build at its last checkpoint; the zero Kept in a new build.
 func (k *Checkpointer) Kept() store.Kept {
 	if k.last == nil {
 		return store.Kept{}
@@ -58,7 +58,7 @@ func (k *Checkpointer) Clear() error {
 	return k.stage.Folder.clear(nil)
 }
 
-// Begin starts to write the journal, after the last checkpoint if there is one.
+// Begin starts to write the journal. A resumed build continues the journal after its last checkpoint.
 func (k *Checkpointer) Begin() (err error) {
 	if k.last != nil {
 		k.journal, err = openJournal(k.stage.Folder, k.last.size)

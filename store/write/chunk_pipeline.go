@@ -9,7 +9,7 @@ type ChunkEncoder interface {
 
 // ChunkWriter takes the chunks of an array, in order.
 type ChunkWriter interface {
-	// Write stores the chunk that begins at a row. mask is what Encode returned with the chunk.
+	// Write stores the chunk that begins at a row. mask is the mask that Encode returned with the chunk.
 	Write(row int64, chunk []byte, mask uint32) error
 	Close() error
 }
@@ -99,7 +99,7 @@ func (p *ChunkPipeline) Append(b []byte) error {
 	return nil
 }
 
-// submit sends a slot to the encoders, and waits until another one can be filled.
+// submit sends a slot to the encoders, and waits until another slot can be filled.
 func (p *ChunkPipeline) submit(s *slot) error {
 	p.busy++
 	p.jobs <- s
@@ -123,7 +123,7 @@ func (p *ChunkPipeline) drain() error {
 	return p.Write(s.chunk, s.mask, n)
 }
 
-// Write writes a chunk that is encoded already as the next one. The chunk encodes n bytes of rows.
+// Write writes an encoded chunk after the chunks that were written before. The chunk encodes n bytes of rows.
 func (p *ChunkPipeline) Write(chunk []byte, mask uint32, n int) error {
 	err := p.to.Write(p.row, chunk, mask)
 	p.row += p.records
@@ -134,7 +134,7 @@ func (p *ChunkPipeline) Write(chunk []byte, mask uint32, n int) error {
 	return err
 }
 
-// Flush writes the chunks that are left. The last chunk may have fewer rows than the others.
+// Flush writes the rows that do not yet fill a chunk. The last chunk may have fewer rows than the others.
 func (p *ChunkPipeline) Flush() error {
 	if s := p.slots[(p.oldest+p.busy)%len(p.slots)]; len(s.rows) > 0 {
 		p.busy++

@@ -46,7 +46,7 @@ type ArrayHome interface {
 	// called, no Prune takes them for the arrays of a writer that was killed.
 	NameArrays(f store.Field) (name string, release func() error, err error)
 
-	// PublishArrays makes arrays of a Stage arrays of the dataset, durably. After an error there are none.
+	// PublishArrays makes the arrays of a Stage part of the dataset, durably. After an error no array is left there.
 	PublishArrays(stage *Stage, a *Arrays) error
 
 	// UnpublishArrays removes arrays that no generation lists.
@@ -56,8 +56,8 @@ type ArrayHome interface {
 var _ ArrayHome = Dir("")
 
 // commitArrays publishes the arrays of a column and then commits the generation that lists them. The name of the arrays
-// stays reserved until the commit is done: a Prune in between would take arrays that no generation lists for those of a
-// killed writer.
+// stays reserved until the commit is done: without the reservation, a Prune would take arrays that no generation lists
+// yet for the remains of a killed writer.
 func (c *ColumnWriter) commitArrays(replace Replace, change store.Change) (m *store.Manifest, err error) {
 	home, ok := c.home.(ArrayHome)
 	if !ok {

@@ -123,8 +123,8 @@ func (c *ColumnWriter) frame(o *ShardOptions) error {
 	return nil
 }
 
-// readBase returns the manifest of a generation, 0 for the newest one, and the set of its deleted records, nil if there
-// are none.
+// readBase returns the manifest of a generation, 0 for the newest generation, and the set of its deleted records, nil
+// if no record is deleted.
 func readBase(home Home, generation int) (base *store.Manifest, deleted []uint64, err error) {
 	name := ""
 	if generation > 0 {
@@ -167,9 +167,9 @@ func cutsOf(m *store.Manifest) []int64 {
 	return cuts
 }
 
-// leaveOut prepares the value of deleted records that have none: zeros in a fixed field, no rows in a ragged one. It
-// also counts the values that a resumed column has: next counts stored records, deleted ones included, and appended
-// only the others.
+// leaveOut prepares the value of deleted records for which the caller has no value: zeros in a fixed field, no rows
+// in a ragged field. It also counts the values that a resumed column has: next counts all stored records, and
+// appended only the records that are not deleted.
 func (c *ColumnWriter) leaveOut() {
 	c.appended = c.next
 	if c.deleted == nil {
@@ -185,7 +185,7 @@ func (c *ColumnWriter) leaveOut() {
 	}
 }
 
-// marked reports whether a record is in a set; nil has none.
+// marked reports whether a record is in a set; a nil set is empty.
 func marked(words []uint64, row int64) bool {
 	return words != nil && words[row/64]>>(row%64)&1 == 1
 }
@@ -356,7 +356,7 @@ func (c *ColumnWriter) publish() (files [][]store.File, err error) {
 }
 
 // unpublish removes the files of a column that was not committed. If the outcome of the commit is unknown, the files
-// stay: a generation may list them, and Prune removes them if none does.
+// stay: a generation may list them, and Prune removes them if no generation does.
 func (c *ColumnWriter) unpublish(files [][]store.File, why error) error {
 	if mayBeListed(why) {
 		return nil
@@ -373,7 +373,7 @@ func (c *ColumnWriter) unpublish(files [][]store.File, why error) error {
 // Replace says whether a column may be there already.
 type Replace int
 
-// A column is a new one, or takes the place of the column of its name.
+// A column is New, or Existing: then it replaces the column with its name.
 const (
 	New Replace = iota
 	Existing
@@ -421,7 +421,8 @@ func (e *Editing) set(f editedField, replace Replace) error {
 }
 
 // checkGone makes sure that the column has a value for every record that is not deleted. Records that were deleted
-// after the column began have values, too. Records that were restored since may have none, so the column is refused.
+// after the column began have values, too. Records that were restored since then may have no values, so the column
+// is refused.
 func (e *Editing) checkGone(c *ColumnWriter) error {
 	if c.deleted == nil {
 		delete(e.withoutValues, c.field.Name) // it has values for all

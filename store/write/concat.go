@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// ConcatColumns returns the columns that parts of a dataset make, one part after the other. A column of offsets has one
-// row less for each extent but the first: the end of one extent is the start of the next.
+// ConcatColumns returns the columns of a dataset that consists of parts, one part after the other. A column of offsets
+// has one row less for each extent but the first: the end of an extent is the start of the next extent.
 func ConcatColumns(parts [][]layout.Column) []layout.Column {
 	out := make([]layout.Column, len(parts[0]))
 	for k := range out {
@@ -30,7 +30,7 @@ func ConcatColumns(parts [][]layout.Column) []layout.Column {
 // collectBuffer is about how many bytes ConcatRows copies at a time.
 const collectBuffer = 1 << 20
 
-// ConcatRows gives the rows of column k of all parts, one part after the other, to a function, whole rows at a time.
+// ConcatRows passes the rows of column k of all parts to a function, one part after the other, whole rows at a time.
 // Offsets are changed to count from the first row of the joined column.
 func ConcatRows(parts [][]layout.Column, k int, to func(rows []byte) error) error {
 	size := parts[0][k].Spec.RecordBytes()
@@ -91,7 +91,7 @@ func (c *collecting) rows(e layout.Extent, change func(piece []byte) ([]byte, er
 }
 
 // offsets copies an extent of offsets, changed to count from the first row of the joined column. Offsets come from
-// files that another program may have damaged, so each is checked against the one before by a Walk.
+// files that another program may have damaged, so a Walk checks each offset against the offset before.
 func (c *collecting) offsets(e layout.Extent, x *layout.RaggedExtent) error {
 	first := true
 	var w layout.Walk

@@ -53,7 +53,7 @@ func (a *Concatenation) Kept() store.Kept { return store.Kept{} }
 func (a *Concatenation) Close() error { return nil }
 
 // Commit takes all files and publishes the dataset. It refuses shards with more or fewer records than Append has
-// entered: the identity would be that of other records.
+// entered: the identity would not be the identity of the stored records.
 func (a *Concatenation) Commit(info store.Info) (*store.Manifest, error) {
 	datasets, err := a.Parts()
 	if err != nil {

@@ -32,7 +32,8 @@ func (e *Editing) readDeleted() (err error) {
 	return nil
 }
 
-// setWithoutValues records the deleted records for which a column has no values. It has values for all others.
+// setWithoutValues records the deleted records for which a column has no values. The column has values for all other
+// records.
 func (e *Editing) setWithoutValues(name string, words []uint64) {
 	if e.withoutValues == nil {
 		e.withoutValues = make(map[string][]uint64)
@@ -90,7 +91,7 @@ func CheckDelete(n, left int64) error {
 }
 
 // Undelete restores deleted records in the next generation: the marked records of generation of, as in Delete. Every
-// column must have values for all of them; a column that was written after the delete has none.
+// column must have values for all of them; a column that was written after the delete has no values for them.
 func Undelete(home Home, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
 	return mark(home, of, change, func(e *Editing) (n int64, err error) {
 		restored := make([]uint64, len(e.deleted))

@@ -138,8 +138,8 @@ func (d *destination) removePublished() (bool, error) {
 	return true, private.Remove(d.parent, name, folder)
 }
 
-// resumesAppend reports whether the build is an append that continues an interrupted one. If that one had published
-// everything, nothing is left to append, and OpenStage returns store.ErrCommitted.
+// resumesAppend reports whether the build is an append that continues an interrupted one. If the interrupted append
+// had published everything, nothing is left to append, and OpenStage returns store.ErrCommitted.
 func (d *destination) resumesAppend() bool { return d.opts.Append && d.opts.Keep }
 
 // check refuses to write over what is not a dataset. A folder without a manifest may be anybody's, and replacing it
@@ -237,6 +237,6 @@ func journalAside(stage string) string { return stage + ".journal" }
 // destJournalAside is journalAside for the staging directory of a destination.
 func destJournalAside(dest string) string { return journalAside(StageDir(dest)) }
 
-// publishedName is the name of a staging directory while it is removed after all of its content was published. The next
-// writer removes what a kill leaves of it, and never resumes it.
+// publishedName is the name of a staging directory while it is removed after all of its content was published. If a
+// kill leaves such a directory, the next writer removes it and never resumes it.
 func publishedName(stage string) string { return stage + ".done" }

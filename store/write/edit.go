@@ -22,7 +22,7 @@ type Editing struct {
 	deleted []uint64 // as store.Deleted.Words; nil if there are none
 
 	// withoutValues has, by column, the deleted records for which the column has no values, as it was written after
-	// they were deleted. Records that were restored since are left out of the manifest's list.
+	// they were deleted. Records that were restored later are left out of the manifest's list.
 	withoutValues map[string][]uint64
 }
 

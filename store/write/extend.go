@@ -56,13 +56,13 @@ func namesInOrder(fields []store.Field) (names []string) {
 	return names
 }
 
-// without returns the names that are not among others.
+// without returns the names of a list that are not in another list.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
 // extend returns why values of f cannot be appended to values of old; nil if they can. Readers normalize a field in one
-// way for all records, so a field without a normalization takes over the one of old.
+// way for all records, so a field without a normalization takes over the normalization of old.
 func extend(old, f store.Field) error {
 	if len(old.Classes) > 0 && len(f.Classes) == 0 {
 		return fmt.Errorf("field %q has the classes %s, and the new records have numbers without classes", old.Name,

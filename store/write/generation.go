@@ -160,8 +160,8 @@ func checkReplacement(path string, base *store.Manifest) error {
 	return nil
 }
 
-// stillThere makes sure that the open folder is the one at path. If another dataset has taken the place of the folder,
-// a commit into the old folder would be lost, so the error is ErrLost.
+// stillThere makes sure that the open folder is still the folder at path. If another dataset has taken the place of
+// the folder, a commit into the old folder would be lost, so the error is ErrLost.
 func stillThere(path string, root *os.Root) error {
 	there, err := os.Stat(path)
 	if err != nil {
@@ -406,7 +406,7 @@ func addEntries(names map[string]bool, path string) error {
 	return err
 }
 
-// createTag makes the file of a tag of m's generation, and fails with store.ErrExist if there is one. The folder of
+// createTag makes the file of a tag of m's generation, and fails with store.ErrExist if the tag exists. The folder of
 // generations is locked, so Prune cannot remove the generation before the tag protects it. The file gets its name by a
 // link, which never replaces another tag.
 func createTag(path string, m *store.Manifest, name string, text []byte) error {

@@ -40,7 +40,7 @@ type Home interface {
 	// Unpublish removes files that no generation lists.
 	Unpublish(names []string) error
 
-	// CreateTag makes the file of a tag of m's generation. The error is store.ErrExist if there is one.
+	// CreateTag makes the file of a tag of m's generation. The error is store.ErrExist if the tag exists.
 	CreateTag(m *store.Manifest, name string, text []byte) error
 
 	// RemoveTag removes the file of a tag.

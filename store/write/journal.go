@@ -173,9 +173,9 @@ type history struct {
 	size    int64           // of the journal up to the last checkpoint
 }
 
-// readJournal reads a journal up to its end or the first damaged line. Every checkpoint is a state that can be resumed,
-// also an earlier one, so damage loses only the records after the last intact checkpoint. A journal whose writer was
-// killed during the first line gives nil.
+// readJournal reads a journal up to its end or the first damaged line. Every checkpoint, also an early checkpoint, is a
+// state that can be resumed, so damage loses only the records after the last intact checkpoint. A journal whose writer
+// was killed during the first line gives nil.
 func readJournal(data []byte) (*history, error) {
 	if bytes.IndexByte(data, '\n') < 0 {
 		return nil, nil

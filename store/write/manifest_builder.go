@@ -70,8 +70,8 @@ func (mb *ManifestBuilder) checkInstances(r *store.Record) error {
 	return mb.schema.CheckInstances(func(i int) int { return d.Rows(i, mb.fields[i]) })
 }
 
-// AddBlock enters the records of a block, as many calls of Add would, except that after an error none of them was
-// entered.
+// AddBlock enters the records of a block, as many calls of Add would, except that after an error no record of the
+// block was entered.
 func (mb *ManifestBuilder) AddBlock(b *digest.Block) error {
 	if len(b.Values) != len(mb.schema.Fields) {
 		panic("store: block was not made by NewBlock for this schema")
@@ -120,7 +120,7 @@ func (mb *ManifestBuilder) Records() int64 {
 	return n
 }
 
-// Manifest returns the manifest of what was added, with no shards.
+// Manifest returns the manifest of the added records, with no shards.
 func (mb *ManifestBuilder) Manifest(info store.Info) *store.Manifest {
 	m := &store.Manifest{
 		Format: layout.FormatName, Version: layout.VersionOf(mb.fields), Generation: 1,
@@ -140,8 +140,8 @@ func (mb *ManifestBuilder) Manifest(info store.Info) *store.Manifest {
 	return m
 }
 
-// normalization returns what brings uint8 values to mean 0 and standard deviation 1. A channel in which all values are
-// equal is not scaled: its deviation is 0, and dividing by it would give NaN.
+// normalization returns the scale and offset that bring uint8 values to mean 0 and standard deviation 1. A channel in
+// which all values are equal is not scaled: its deviation is 0, and dividing by 0 would give NaN.
 func normalization(s *store.Statistics) *store.Normalization {
 	channels := s.Channels
 	if channels == nil {
@@ -158,7 +158,7 @@ func normalization(s *store.Statistics) *store.Normalization {
 	return n
 }
 
-// metadataOf returns the part of mb.metadata for a split, or all of it if split is "" or not one of the splits.
+// metadataOf returns the metadata of a split, or of all splits if split is "" or unknown.
 func (mb *ManifestBuilder) metadataOf(split string) []splitMetadata {
 	if i := slices.Index(mb.splits, split); i >= 0 {
 		return mb.metadata[i : i+1]

@@ -14,8 +14,8 @@ import (
 // in the stage, everything is published, and what is left of the stage can be removed.
 const movingName = "build.moving"
 
-// moving records durably which file leaves the stage last. It is called before any file moves: a crash in the middle of
-// the moves then looks different from a crash after all of them.
+// moving records durably which file leaves the stage last. It is called before the first file moves: a crash in the
+// middle of the moves then looks different from a crash after all moves.
 func moving(f *Folder, name string) error {
 	text := name
 	if sum := manifestSum(f.root, name); sum != "" {

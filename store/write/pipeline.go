@@ -232,7 +232,7 @@ func (s *section) room(b *digest.Block, first int) int {
 }
 
 // appendOffsets adds the offsets at which the values of n records end. The column of values already has the rows of
-// these records, as its last ones.
+// these records, as its last rows.
 func (a *arrayFile) appendOffsets(b *digest.Block, field, first, n int, rows int64) error {
 	at := rows - int64(b.Rows(field, first, first+n))
 	a.words = slices.Grow(a.words[:0], 8*n)

@@ -25,11 +25,11 @@ type Pruned struct {
 	Files       int64 `json:"files"`       // files that no kept generation lists
 	Bytes       int64 `json:"bytes"`       // the size of these files
 
-	// Erased is how many deleted records had values, and have none now.
+	// Erased is how many deleted records lost their values by this call.
 	Erased int64 `json:"erased,omitempty"`
 
 	// Postponed is how many deleted records have values in earlier generations only, which are kept for now: a process
-	// has these generations open, or one of them was the newest until recently.
+	// has these generations open, or such a generation was the newest until recently.
 	Postponed int64 `json:"postponed,omitempty"`
 
 	// Corrupt are generations that are kept and cannot be read. While there are any, nothing is removed: a corrupt

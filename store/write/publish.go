@@ -31,8 +31,8 @@ func (s *Stage) PublishFolder() error {
 	return errors.Join(removeIfThere(s.dest.parent, journalAside(s.dest.stage)), s.close())
 }
 
-// park moves the journal, if there is one, out of the folder. The journal first announces the manifest: after a crash,
-// restoreJournal looks for that manifest at the destination and in the stage.
+// park moves the journal, if the folder has a journal, out of the folder. The journal first announces the manifest:
+// after a crash, restoreJournal looks for that manifest at the destination and in the stage.
 func (s *Stage) park() error {
 	if _, err := s.Folder.root.Lstat(JournalName); errors.Is(err, fs.ErrNotExist) {
 		return nil

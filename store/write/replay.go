@@ -13,7 +13,7 @@ import (
 
 // replay computes statistics and identity of base followed by the records in the stage. It is needed if another writer
 // has changed the dataset since this append began: the hashes and sums of this append continue from an older
-// generation. schema describes the records of both.
+// generation. schema describes the records of base and of the stage.
 func (a *appending) replay(base *store.Manifest, schema store.Schema) (*ManifestBuilder, error) {
 	b := NewManifestBuilder(schema, a.splits...)
 	if err := b.Restore(base.BuilderState); err != nil {

@@ -148,8 +148,9 @@ type arrayState struct {
 	CRC32C uint32 `json:"crc32c"`
 }
 
-// state returns what a journal needs to continue the section. Finished shards are final. Of the open shard, it is the
-// number of rows of each file and their checksum, with which resume compares the rows that it finds.
+// state returns the state from which a resumed build continues the section. Finished shards are final. For the open
+// shard, the state has the number of rows of each file and the checksum of the rows, with which resume compares the
+// rows that it finds.
 func (s *section) state() sectionState {
 	state := sectionState{Shards: len(s.shards), Open: s.open}
 	for k := range s.arrays {

@@ -118,10 +118,10 @@ func (w *ShardWriter) start() error {
 // Records returns how many records the dataset has so far, with those it is appended to.
 func (w *ShardWriter) Records() int64 { return w.manifest.Records() }
 
-// Kept returns what a resumed build had at its last checkpoint; nothing in a new build.
+// Kept returns the state of a resumed build at its last checkpoint; the zero Kept in a new build.
 func (w *ShardWriter) Kept() store.Kept { return w.kept }
 
-// Checkpoint makes all records durable, and a note of the caller's with them. Without a
+// Checkpoint makes all records durable, and with them a note of the caller. Without a
 // journal it does nothing.
 func (w *ShardWriter) Checkpoint(note json.RawMessage) error {
 	if w.journal == nil {
@@ -186,7 +186,7 @@ func (w *ShardWriter) Finish(info store.Info) (*store.Manifest, error) {
 }
 
 // arrange lists the shards of all sections in the manifest, one section after the other, and gives them their final
-// record and shard numbers. It returns the renames of files that follow.
+// record and shard numbers. It returns the renames of files that the new numbers require.
 func (w *ShardWriter) arrange(m *store.Manifest) (renames []rename) {
 	next, shards := int64(0), 0
 	if base := w.opts.Base; base != nil {

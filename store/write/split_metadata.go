@@ -13,7 +13,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// splitMetadata is the identity and statistics of one split while it is written. A dataset without splits has one.
+// splitMetadata is the identity and statistics of one split while it is written. A dataset without splits has a single
+// splitMetadata.
 type splitMetadata struct {
 	count   int64
 	ids     []hash.Hash
@@ -99,8 +100,7 @@ func countLabels(counts []int64, f store.Field, values []byte) {
 	}
 }
 
-// hasLabels reports whether values are class numbers. Masks are none: their pixels may have a number that stands for no
-// class.
+// hasLabels reports whether values are class numbers. Masks do not count: a pixel's number may stand for no class.
 func hasLabels(f store.Field) bool {
 	return len(f.Classes) > 0 && !f.DType.IsFloat() && len(f.Shape) == 0 && f.Content == ""
 }

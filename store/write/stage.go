@@ -55,8 +55,8 @@ func OpenStage(dest string, opts StageOptions) (*Stage, error) {
 }
 
 // begin takes the lock of the destination, finishes what a killed writer left half done, and makes or takes over the
-// staging directory. The order matters: without the lock, another writer may be in the middle of what tidy would
-// finish.
+// staging directory. The order matters: without the lock, another writer may be in the middle of the work that tidy
+// would finish.
 func (s *Stage) begin() error {
 	if err := s.dest.acquire(); err != nil {
 		if errors.Is(err, store.ErrBusy) {
@@ -147,8 +147,8 @@ func ReadUnfinished(dest string) (inputs map[string]string, fields []store.Field
 }
 
 // takeOver decides what becomes of files in the staging directory. Without Keep they are removed. With Keep they stay
-// if they have a journal; if they have none, a publication may have been stopped in the middle, and the journal that it
-// moved aside is moved back.
+// if the directory has a journal. If it has no journal, a publication may have been stopped in the middle, and takeOver
+// moves back the journal that the publication moved aside.
 func (s *Stage) takeOver() error {
 	aside := journalAside(s.dest.stage)
 	if !s.dest.opts.Keep {

@@ -18,8 +18,9 @@ type storedField struct {
 	storage  map[string]*store.Storage // by column
 }
 
-// storedIn returns what a manifest says of a field's arrays. The metadata of the groups above the arrays belongs to it,
-// too: readers compare the checksum of every file of metadata.
+// storedIn returns the names, the checksums and the compression that a manifest lists for a field's arrays. The
+// metadata of the groups above the arrays belongs to the field, too: readers compare the checksum of every file of
+// metadata.
 func storedIn(m *store.Manifest, f store.Field) storedField {
 	s := storedField{cmp.Or(m.Arrays[f.Name], f.Name), make(map[string]string), make(map[string]*store.Storage)}
 	folders := []string{s.name}

@@ -16,8 +16,8 @@ func writeAtOnce(f *os.File, head, tail []byte) int {
 	return n
 }
 
-// startWriting has the system begin to write n bytes of a file, from off on, to the disk. It does not wait, and has no
-// effect on file systems that cannot do that.
+// startWriting has the system begin to write n bytes of a file to the disk, from off on. It does not wait, and has no
+// effect on file systems that cannot do this.
 func startWriting(f *os.File, off, n int64) {
 	_ = unix.SyncFileRange(int(f.Fd()), off, n, unix.SYNC_FILE_RANGE_WRITE)
 }

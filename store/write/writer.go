@@ -27,7 +27,7 @@ type blockRecords interface {
 	AppendBlock(b *digest.Block) error
 }
 
-// Container makes a dataset of the records and publishes it. Close closes the files of both.
+// Container makes a dataset of the written records and publishes it with Commit. Close closes all open files.
 type Container interface {
 	Commit(info store.Info) (*store.Manifest, error)
 	Close() error
@@ -40,8 +40,8 @@ func NewWriter(stage *Stage, records Records, c Container) store.Writer {
 	return &writer{stage: stage, records: records, container: c, name: stage.Dest()}
 }
 
-// writer is the store.Writer of all containers. It remembers the first error and returns it from every later call, as
-// what was written after an error cannot be trusted.
+// writer is the store.Writer of all containers. It remembers the first error and returns it from every later call,
+// because bytes written after an error cannot be trusted.
 type writer struct {
 	stage     *Stage
 	records   Records

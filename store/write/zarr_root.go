@@ -82,8 +82,8 @@ type NewestFile struct {
 }
 
 // EncodeGeneration returns the files that a generation replaces, in the order in which they are replaced: the manifest
-// is the last one, so that whoever finds the new manifest finds its metadata, too. folder has the files that m lists.
-// Readers of penstock use the other files only if they match the manifest's checksums.
+// is the last one, so that a reader who finds the new manifest finds its metadata, too. folder has the files that m
+// lists. Readers of penstock use the other files only if they match the manifest's checksums.
 func EncodeGeneration(folder fs.FS, m *store.Manifest) ([]NewestFile, error) {
 	if m.Metadata == nil {
 		text, err := m.Encode()

@@ -174,8 +174,8 @@ func (f *folder) sums(path string, sums []uint32) error {
 }
 
 // dimensions names the axes of a column, like the Python package does for xarray. xarray takes axes of one name for one
-// dimension of the group, and refuses a group in which they differ in length, so an axis that only one array has is
-// named for that array. An axis that has a name keeps it.
+// dimension of the group, and refuses a group in which they differ in length, so an axis of only one array is named
+// after that array. An axis that has a name keeps the name.
 func dimensions(f store.Field, c *layout.Column, all []store.Field) []string {
 	switch c.Part {
 	case layout.Offsets:

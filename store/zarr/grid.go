@@ -67,9 +67,9 @@ func shardRecords(schema store.Schema, shardBytes int64) int64 {
 	return n
 }
 
-// cut returns how many rows a chunk of a column has, and how many rows a shard has. chunk and shard are the most. A
-// column that is shorter than a shard gets one shard of its own length, and a ragged field always has one. In Zarr,
-// chunks have to divide the shard.
+// cut returns how many rows a chunk of a column has, and how many rows a shard has. chunk and shard are the upper
+// limits of both. A column that is shorter than a shard gets one shard of its own length, and a ragged field always
+// has one shard. In Zarr, chunks have to divide the shard.
 func cut(c *layout.Column, chunk, shard int64) (int64, int64) {
 	n := max(1, c.Rows)
 	if c.Part != layout.Whole {

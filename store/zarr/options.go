@@ -19,7 +19,7 @@ type Options struct {
 	Journal    *store.Journal // nil: a build that ends before Commit leaves nothing
 
 	// Compress compresses records; nil stores them as they are, so that readers can map them. An append stores new
-	// records like the existing ones, and takes no Compress.
+	// records like the existing records, and takes no Compress.
 	Compress *Compression
 
 	// Workers is how many goroutines compress; 0 means GOMAXPROCS. The files are the same for any number.
@@ -37,8 +37,8 @@ type Options struct {
 type Compression struct {
 	Level int // of zstd, 1 (fast) to 22 (small); 0 means 3
 
-	// ChunkRecords is how many records share a chunk, ChunkBytes about how many bytes at most; only one of them can be
-	// given. Without both, a chunk has one record, or as many as fit in 64 KiB.
+	// ChunkRecords is how many records share a chunk, ChunkBytes about how many bytes of records share a chunk; only
+	// one of the two can be given. Without either, a chunk has one record, or as many as fit in 64 KiB.
 	ChunkRecords, ChunkBytes int64
 }
 
@@ -80,8 +80,8 @@ func (o *Options) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// journal returns the journal of the build. Its inputs include the compression: a build that began with another one is
-// not resumed.
+// journal returns the journal of the build. Its inputs include the compression: a build that began with another
+// compression is not resumed.
 func (o *Options) journal() *store.Journal {
 	if o.Journal == nil || o.Compress == nil {
 		return o.Journal

@@ -68,9 +68,9 @@ var effects = map[string]Effect{
 	"Grayscale": 0, "PILToTensor": 0, "RGB": 0, "ToImage": 0, "ToLayout": 0, // a gray image keeps its values in each
 }
 
-// Of returns what an operation of a pipeline does. An operation from outside of package transforms
-// may do everything. The package is compared as well as the name, because a user's type may have a
-// name of ours.
+// Of returns the Effect of an operation of a pipeline. An operation from outside of package
+// transforms may have every effect. The package is compared as well as the name, because a user's
+// type may have the same name as a type of package transforms.
 func Of(t transforms.Transform) Effect {
 	switch t := t.(type) {
 	case transforms.ConvertDType:
@@ -377,7 +377,7 @@ func draws(p *transforms.Pipeline) (list []string) {
 	return list
 }
 
-// first returns the name of the first operation that has one of the effects e, or "".
+// first returns the name of the first operation that has any of the effects e, or "".
 func first(p *transforms.Pipeline, e Effect) string {
 	for _, t := range p.Transforms() {
 		if Of(t)&e != 0 {

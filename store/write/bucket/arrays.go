@@ -87,7 +87,7 @@ func (h *Home) under(folder string) (files []file, err error) {
 }
 
 // findArrays is find for Zarr. Either all arrays of a field are removed or none: as long as one of their objects is
-// young, a writer may still be sending the others.
+// young, a writer may still be sending more objects.
 func (p *pruning) findArrays() error {
 	pruned := make(map[string]bool)
 	for _, g := range p.pruned {
@@ -122,7 +122,7 @@ func (p *pruning) folders(name string) (names []string, err error) {
 	return names, err
 }
 
-// take lists the objects in folders as those to remove, in this order, if all of them are old.
+// take adds the objects in folders to the objects to remove, in this order, if all of them are old.
 func (p *pruning) take(folders []string) error {
 	var all []file
 	for _, folder := range folders {

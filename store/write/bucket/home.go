@@ -1,6 +1,6 @@
 // Package bucket changes datasets in buckets, flat or of Zarr. A commit is one conditional write: the manifest of the
-// next generation is an object of its number, which is created only if there is none. All that it lists has been sent
-// before, under names with random digits, and is never replaced.
+// next generation is an object with the generation's number in its name, which is created only if it does not exist.
+// The files that the manifest lists have been sent before, under names with random digits, and are never replaced.
 package bucket
 
 import (
@@ -75,9 +75,9 @@ func (h *Home) IsObject() bool {
 	return err == nil
 }
 
-// Commit implements write.Home. The object with the number of the next generation is created only if there is none,
-// which is the compare-and-swap. Everything else comes before or does not matter to readers of penstock: a crash before
-// it leaves objects that Prune removes, a crash behind it an older manifest.json.
+// Commit implements write.Home. The object with the number of the next generation is created only if it does not exist,
+// which is the compare-and-swap. Every other step comes before this step or does not matter to readers of penstock: a
+// crash before it leaves objects that Prune removes, a crash after it leaves an older manifest.json.
 func (h *Home) Commit(base, next *store.Manifest) error {
 	files, err := write.EncodeGeneration(h.objects, next)
 	if err != nil {
@@ -134,9 +134,9 @@ func (h *Home) newest(base *store.Manifest) ([]byte, error) {
 	return text, nil
 }
 
-// create creates an object only if there is none. If there is an object with other content, the error is write.ErrLost.
-// The answer to a request may be lost and the request be repeated: then the object that is found has the same content,
-// and create succeeds.
+// create creates an object only if it does not exist. If the object exists with other content, the error is
+// write.ErrLost. The answer to a request may be lost and the request be repeated: then the existing object has the same
+// content, and create succeeds.
 func (h *Home) create(name string, text []byte) error {
 	err := h.client.WriteAll(h.ctx, h.objects.Key(name), text, remote.WriteOptions{IfNotExist: true})
 	if err == nil || refused(err) {
@@ -160,8 +160,9 @@ func refused(err error) bool {
 }
 
 // forward writes the files that each generation replaces (manifest.json and Zarr's root) for a generation, or for a
-// later one if there is one: two writers that forward at once may overtake each other, and the newest files have to be
-// written last. Readers do not depend on forward: they also look for the generation after the one that they found.
+// later generation if it exists: two writers that forward at once may overtake each other, and the newest files have
+// to be written last. Readers do not depend on forward: they also look for the generation after the newest that they
+// found.
 func (h *Home) forward(generation int, files []write.NewestFile) error {
 	for {
 		for _, f := range files {
@@ -222,7 +223,7 @@ func spoolFolder(spool, name string) (string, error) {
 // uploads is how many files are sent at a time.
 const uploads = 8
 
-// Publish implements write.Home. It sends the files, several at a time, and then checks that all of them have arrived.
+// Publish implements write.Home. It sends the files, several at a time, and then checks that every file has arrived.
 func (h *Home) Publish(stage *write.Stage, files []write.Published) error {
 	all, ctx := errgroup.WithContext(h.ctx)
 	all.SetLimit(uploads)
@@ -267,7 +268,7 @@ func (h *Home) Unpublish(names []string) error {
 	return errors.Join(errs...)
 }
 
-// remove removes an object, if there is one.
+// remove removes an object, if it exists.
 func (h *Home) remove(name string) error {
 	if err := h.client.Delete(h.ctx, h.objects.Key(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -276,7 +277,7 @@ func (h *Home) remove(name string) error {
 }
 
 // holds is the folder of objects that keep Prune from removing the files of a generation for a moment. Each process
-// that holds a generation has one.
+// that holds a generation has an object there.
 const holds = layout.Generations + "/holds"
 
 // Hold implements write.Home. Hold creates its object before it looks for the generation, and Prune removes the
