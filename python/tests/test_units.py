@@ -257,6 +257,8 @@ class UnitsTest(Trees):
             for name in set(want) - {"others"}:
                 with penstock.open(path, split=name) as a, penstock.open(done.dest, split=name) as b:
                     self.assertEqual((len(a), a["episode"][:].tolist()), (want[name], b["episode"][:].tolist()))
+                    rows = [f"data/demo_{e}[{s}]" for e, s in zip(a["episode"], a["step"])]
+                    self.assertEqual([a.source_name(i) for i in range(-len(a), 0)], rows)
         with self.assertRaisesRegex(penstock.Error, "split: mask/train and mask/20_percent_train have units in common"):
             penstock.preprocess(path, os.path.join(self.folder, "both"), split="mask/train,mask/20_percent_train", progress=False)
         with self.assertRaisesRegex(penstock.Error, "split 'mask/odd' names 'demo_9', which the file does not have"):

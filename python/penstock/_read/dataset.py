@@ -161,7 +161,7 @@ class Dataset(Viewable):
         """
         index = self._places.index(record)
         if self._opened is not None and (self._is_remote or not self.manifest):
-            return self._opened.name(index)
+            return self._opened.name(int(self._numbers(np.array([index]))[0]))
         return "" if self._names is None else str(self._names[index])
 
     def __getstate__(self) -> dict[str, Any]:
