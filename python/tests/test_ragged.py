@@ -121,17 +121,19 @@ class RaggedTest(data.Copied):
             pass
         for b in batches:
             whole = list(b)
-            for key in slice(3, 9), slice(9, 3), slice(None, None, 4), slice(-5, None), [4, 4, 0, -1], np.arange(20) % 3 == 0, np.array([7]), []:
+            slices = slice(3, 9), slice(9, 3), slice(None, None, 4), slice(-5, None), slice(None, None, -1), slice(-2, 3, -3)
+            arrays = [4, 4, 0, -1], np.arange(20) % 3 == 0, np.array([7]), np.ones(20, np.uint8), np.array([-1, 2], ">i4"), range(5, 2, -1), []
+            for key in *slices, *arrays:
                 key = np.array(key, np.int64) if isinstance(key, list) and not key else key
                 some = b[key]
                 self.assertIs(type(some), type(b))
                 want = [whole[i] for i in np.arange(20)[key]]
                 self.assertEqual([str(x) for x in some], [str(x) for x in want], key)
                 self.assertEqual(len(some), len(want))
+            for wrong in [20], [-21], np.array([0.5, 1]), [True, False]:
+                with self.assertRaises(IndexError):
+                    b[wrong]
         self.assertTrue(np.shares_memory(batch[3:9].values, batch.values))
-        for wrong in [20], [-21]:
-            with self.assertRaises(IndexError):
-                batch[wrong]
 
     def test_no_rows_at_all(self):
         ds = penstock.open(data.path("empty"))

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any, overload
 
+import numpy as np
 import torch
 
 
@@ -42,8 +43,10 @@ class Jagged:
     def __getitem__(self, i: Any) -> torch.Tensor | Jagged:
         """Return the rows of record i; of a slice, or of an array or list of numbers, a batch of these records."""
         n = len(self)
-        if isinstance(i, (slice, list)) or getattr(i, "ndim", 0) > 0:
+        if isinstance(i, torch.Tensor) and i.ndim:
             return self._some(torch.arange(n, device=self.offsets.device)[i])
+        if isinstance(i, slice) or np.ndim(i):  # torch takes floats and uint8 of NumPy for numbers and a mask, and no negative step
+            return self._some(torch.from_numpy(np.arange(n)[i].copy()).to(self.offsets.device))
         i = operator.index(i)
         if not -n <= i < n:
             raise IndexError(f"record {i} is out of range: there are {n}")
