@@ -426,7 +426,8 @@ func TestMemoryHoldsEveryBatch(t *testing.T) {
 func TestBudgetIsKept(t *testing.T) {
 	const page = 4096
 	for _, c := range []struct{ budget, workers, prefetch, wantWorkers, wantPrefetch int }{
-		{100 * 2 * page, 4, 6, 4, 6}, {9 * 2 * page, 4, 6, 4, 4}, {6 * 2 * page, 4, 6, 4, 1}, {5 * 2 * page, 4, 6, 3, 1}, {3*2*page + 5, 4, 6, 1, 1},
+		{100 * 2 * page, 4, 6, 4, 6}, {9 * 2 * page, 4, 6, 4, 4}, {6 * 2 * page, 4, 6, 3, 2}, {5 * 2 * page, 4, 6, 2, 2}, {4 * 2 * page, 4, 6, 1, 2},
+		{6 * 2 * page, 4, 1, 4, 1}, {3*2*page + 5, 4, 6, 1, 1},
 		{2 * 2 * page, loader.Synchronous, 6, 0, 1},
 	} {
 		ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Budget: c.budget, Workers: c.workers, Prefetch: c.prefetch, Sampler: sampler.Shuffle{}})

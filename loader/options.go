@@ -210,6 +210,8 @@ func (o Options) validateEpoch(src Source) error {
 
 // fit lowers Prefetch and then Workers until the ring keeps to Budget. Prefetch goes first, because
 // fewer workers make every batch slower, and fewer finished batches matter only when batches vary.
+// Two finished batches stay where there is room for them, as a caller that keeps the batch of its
+// last step would otherwise wait for each batch.
 func (o Options) fit(stride int) (Options, error) {
 	least := 3
 	if o.maxWorkers() == 0 {
@@ -222,8 +224,11 @@ func (o Options) fit(stride int) (Options, error) {
 		return o, fmt.Errorf("a Budget of %d bytes is too small: a batch has %d, and %d of them are the least that works; "+
 			"lower BatchSize", o.Budget, stride, least)
 	}
-	workers := max(0, o.Workers)
-	o.Prefetch = max(1, min(o.Prefetch, o.Budget/stride-workers-1))
+	workers, fewest := max(0, o.Workers), 1
+	if o.Budget/stride > least {
+		fewest = min(o.Prefetch, 2)
+	}
+	o.Prefetch = max(fewest, min(o.Prefetch, o.Budget/stride-workers-1))
 	if most := o.Budget/stride - o.Prefetch - 1; workers > 0 {
 		o.Workers = max(1, min(o.Workers, most))
 		o.most = min(o.most, most)

@@ -253,7 +253,7 @@ func TestRaggedThatDoesNotFit(t *testing.T) {
 		}
 	}
 	ld := openWords(t, w, loader.Options{BatchSize: 100, Sampler: sampler.Shuffle{}, Workers: 1, Prefetch: 1, Budget: 3 * (2*4096 + 500)})
-	if _, err := run(t.Context(), ld, ignore); err == nil || !strings.Contains(err.Error(), "Budget leaves 500 for each of 3 batches") {
+	if _, err := run(t.Context(), ld, ignore); err == nil || !strings.Contains(err.Error(), "the limit of memory leaves 500 for each of 3 batches") {
 		t.Errorf("over Budget: %v", err)
 	}
 	ld = openWords(t, w, loader.Options{BatchSize: 100, Sampler: sampler.Shuffle{}})

@@ -29,6 +29,7 @@ class Keywords(TypedDict, total=False):
     in_order: bool
     snapshot_every_n_steps: int
     concurrency: int
+    memory: str | int | None
     transforms: Any
     independent: Iterable[str]
     contents: Mapping[str, str] | None

@@ -114,7 +114,7 @@ class ChunkShuffle(Sampler):
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
         given = (("lanes", self.lanes), ("run", self.run), ("ranks", self.ranks))
         numbers = {name: count(name, value, 1) for name, value in given if value is not None}
-        return {"kind": "chunk_shuffle", "memory": size("memory", self.memory), **numbers}
+        return {"kind": "chunk_shuffle", "memory": str(size("memory", self.memory)), **numbers}
 
 
 @dataclass(frozen=True)

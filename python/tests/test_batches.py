@@ -73,6 +73,23 @@ class BatchesTest(unittest.TestCase):
                     for got in copies + kept:
                         self.assert_same(got, want)
 
+    def test_within_memory(self):
+        for name, batch_size, options in (("images", 200, {}), ("images", 200, {"num_workers": 8, "prefetch_factor": 9}), ("ragged", 50, {})):
+            with loader(name, batch_size, True, seed=3, **options) as dl:
+                want = [bytes_of(batch) for batch in dl]
+            for memory, most in (("1MiB", 1 << 20), (3 << 19, 3 << 19), ("100MB", 10**8)):
+                with self.subTest(name=name, options=options, memory=memory), loader(name, batch_size, True, seed=3, memory=memory, **options) as dl:
+                    held, got = [], []
+                    for batch in dl:
+                        held = [*held[-1:], batch]  # as a step that still copies the batch before
+                        got.append(bytes_of(batch))
+                    self.assertEqual(got, want)
+                    self.assertLessEqual(dl.stats()["shared"], most + (1 << 16))  # of positions
+        with self.assertRaisesRegex(penstock.Error, "batches of 200 records .* room for 0 of them, where 4 are the least that works; lower"):
+            loader("images", 200, memory=1000)
+        with self.assertRaisesRegex(ValueError, "memory is '4 gigs'; it must be bytes"):
+            loader("images", 200, memory="4 gigs")
+
     def test_a_pickled_batch_in_another_process(self):
         code = (
             "import pickle, sys; b = pickle.load(sys.stdin.buffer); print(b.epoch, b.step, b.indices.tolist(), b.mask.tolist(), b['labels'].tolist())"

@@ -379,6 +379,41 @@ class Workers(unittest.TestCase):
         self.assertEqual({int(k[::4096].sum()) for k in kept}, {7 * 256})
 
 
+class Memory(unittest.TestCase):
+    """memory= bounds what is made ahead."""
+
+    def test_batches_ahead(self):
+        made = multiprocessing.Value("q", 0)
+        big = Big(made)
+        for workers, memory, most in ((2, "1MiB", 3), (3, 8 << 20, 9), (2, None, 9), (1, "2MB", 7)):  # batches have 256 KiB
+            with self.subTest(workers=workers, memory=memory):
+                made.value = 0
+                of = loader(big, batch_size=4, num_workers=workers, prefetch_factor=9 // workers, memory=memory)
+                batches, seen = iter(of), []
+                for step, batch in enumerate(batches):
+                    time.sleep(0.05)
+                    self.assertLessEqual(made.value, 4 * (step + 1 + most))
+                    seen += [int(x[0]) for x in batch]
+                self.assertEqual(seen, list(range(80)))
+        with self.assertRaisesRegex(Error, "memory is 300000 bytes, and a batch has .* the least that works"):
+            list(loader(big, batch_size=4, num_workers=2, memory=300000))
+
+
+class Big:
+    """Records of 64 KiB, which are counted."""
+
+    def __init__(self, made):
+        self.made = made
+
+    def __len__(self):
+        return 80
+
+    def __getitem__(self, i):
+        with self.made.get_lock():
+            self.made.value += 1
+        return np.full(8192, i)
+
+
 class Failures(unittest.TestCase):
     def test_exceptions(self):
         of = loader(Fails(8, [3], fail), batch_size=2, num_workers=2)

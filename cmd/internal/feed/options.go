@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -45,6 +46,7 @@ type Options struct {
 	// NumWorkers is the number of goroutines that fill batches; 0 lets the loader find the best
 	// number.
 	NumWorkers int     `json:"num_workers,omitempty"`
+	Memory     int64   `json:"memory,omitempty"`   // bytes that batches may take, slots and what is being filled; 0 is no limit
 	InOrder    *bool   `json:"in_order,omitempty"` // null means true
 	Timeout    float64 `json:"timeout,omitempty"`  // seconds; 0 means none
 
@@ -111,6 +113,7 @@ func (o *Options) validate() error {
 		{"batch_size", o.BatchSize, 1, 1 << 30},
 		{"slots", cmp.Or(o.Slots, defaultSlots), minSlots, maxSlots},
 		{"num_workers", o.NumWorkers, 0, 4096},
+		{"memory", int(o.Memory), 0, math.MaxInt},
 		{"world_size", o.WorldSize, 0, 1 << 20},
 		{"rank", o.Rank, 0, max(1, o.WorldSize) - 1},
 	} {

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/cmd/internal/feed/external"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
 )
@@ -245,6 +246,35 @@ func (s *session) recordBytes() int64 {
 	return n
 }
 
+// keepTo has the loader keep to memory bytes of batches, 0 being no limit, and returns the number of
+// slots. Where batches are copied to slots, half of the memory is for the loader's batches, and the
+// other half for two slots, which have room for half as much again as the batch in them.
+func (s *session) keepTo(memory int64, lo *loader.Options) (slots int, err error) {
+	const least = 4 // batches: the loop's and the one before it, which may still be copied, the next, and the one being filled
+	if memory == 0 {
+		return lo.Prefetch, nil
+	}
+	batch, page := int64(0), int64(os.Getpagesize())
+	for _, f := range s.subject.fields {
+		if !f.Ragged {
+			pages := (int64(f.RecordBytes())*int64(lo.BatchSize) + page - 1) / page
+			batch += pages * page // each field of a batch begins at a page
+		}
+	}
+	limit := memory / 2
+	if s.direct {
+		limit = memory - int64(lo.Prefetch*countsBytes(lo.BatchSize))
+	} else {
+		lo.Prefetch = minSlots
+	}
+	if limit < max(1, least*batch) {
+		return 0, fmt.Errorf("feed: batches of %d records have %s each, and memory has room for %d of them, where %d are the least "+
+			"that works; lower batch_size, or give more memory", lo.BatchSize, units.Bytes(batch), max(0, limit)/max(1, batch), least)
+	}
+	lo.Budget = int(limit)
+	return lo.Prefetch, nil
+}
+
 // leastView is the size of a batch from which the client maps consecutive records in files; a
 // smaller batch is copied faster than it is mapped.
 const leastView = 64 << 10
@@ -274,6 +304,9 @@ func (s *session) start(o *Options, hello *hello) error {
 		slots = o.slots(s.recordBytes() * int64(o.BatchSize))
 		lo.Prefetch = slots
 	}
+	if slots, err = s.keepTo(o.Memory, &lo); err != nil {
+		return err
+	}
 	positioned := hello.Positions && positioned(o, s.subject)
 	passer, passes := s.transport.(passer)
 	s.arena.views = hello.Files && positioned && passes && s.worthViews(&lo)
@@ -281,6 +314,9 @@ func (s *session) start(o *Options, hello *hello) error {
 	lo.Report = func(e *loader.Error) { _ = s.write(reply{Skipped: e.Error()}) }
 	if s.ld, err = loader.New(s.subject.src, lo); err != nil {
 		return err
+	}
+	if o.Memory > 0 && s.direct {
+		slots = s.ld.Stats().Prefetch // no more batches can be kept
 	}
 	if s.desk, err = newDesk(s.arena, s.subject, s.direct, slots, o.BatchSize); err != nil {
 		return err

@@ -190,8 +190,8 @@ func (p *Plan) fits(b *Batch, f, need int) error {
 		}
 	}
 	if need > left {
-		return fmt.Errorf("the rows of the batch have %d bytes, and Budget leaves %d for each of %d batches; lower "+
-			"BatchSize, Prefetch or Workers", need, left, p.Slots)
+		return fmt.Errorf("the rows of the batch have %d bytes, and the limit of memory leaves %d for each of %d batches; make "+
+			"batches smaller, or the limit larger", need, left, p.Slots)
 	}
 	return nil
 }

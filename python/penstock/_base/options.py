@@ -62,16 +62,18 @@ def count(name: str, value: Any, least: int = 0, most: int = (1 << 63) - 1, note
     return n
 
 
-_SIZE = re.compile(r"\s*[1-9][0-9]*(\.[0-9]+)?\s*([KMGTP]i?)?B?\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*([1-9][0-9]*(?:\.[0-9]+)?)\s*(?:([KMGTP])(i?))?(B?)\s*", re.IGNORECASE)
 
 
-def size(name: str, value: Any) -> str:
-    """Return an option that is a number of bytes, or a text like "64MiB", as text."""
+def size(name: str, value: Any) -> int:
+    """Return an option that is a number of bytes, or a text like "64MiB" or "64MB"; "64M" is 64 MiB."""
     if not isinstance(value, str):
-        return str(count(name, value, 1))
-    if not _SIZE.fullmatch(value):
+        return count(name, value, 1)
+    m = _SIZE.fullmatch(value)
+    if m is None:
         raise ValueError(f'{name} is {value!r}; it must be bytes, as a number or like "500GiB"')
-    return value
+    base = 1000 if m[4] and not m[3] else 1024
+    return int(float(m[1]) * base ** (" KMGTP".index((m[2] or " ").upper())))
 
 
 def flag(name: str, value: Any) -> bool:

@@ -61,6 +61,8 @@ class Task:
     snapshot: bool = False
     #: The state of the sampler after it, which stays in the loader.
     order: Any = None
+    #: The bytes that the records have, which stay in the loader.
+    nbytes: int = 0
 
 
 class Cancelled(Exception):

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Callable
 
 from .._base import forks
+from .._base.errors import Error
 from . import failure, pins, randomness, worker
 from .fetch import IterableFetcher, Meter, Task, Work
 from .measure import Measures
@@ -204,6 +205,7 @@ class ParallelLoop(Loop):
         if options.prefetch_factor is not None and options.prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 with workers")
         self._factor = options.prefetch_factor or 2
+        self._largest = 0  # bytes of a batch, with what its records have in this process
         states = _of_workers(state, work.num_workers)
         self._pool = Pool(work, options.multiprocessing_context, states)
         self._workers = list(self._pool)  # as torch's iterators have them
@@ -233,7 +235,7 @@ class ParallelLoop(Loop):
         snapshots = self._snapshots
         self.place.states = lambda: list(snapshots)
         self._plan.begin()
-        for _ in range(self._factor * self._work.num_workers):
+        for _ in range(self._most()):
             self._give()
         self.place.begin()
 
@@ -258,20 +260,41 @@ class ParallelLoop(Loop):
     def pids(self) -> list[int | None]:
         return [process.pid for process in self._pool]
 
-    def _give(self) -> None:
-        """Give the next task to a worker, if there is one and a worker has room for it."""
+    def _refill(self) -> None:
+        """Give a task in place of one that is done; with a limit of memory, as many as there is room for."""
+        if self._options.memory is None:
+            self._give()
+            return
+        while len(self._worker) < self._most() and self._give():
+            pass
+
+    def _most(self) -> int:
+        """Return how many batches may be under way. With a limit of memory it is one, until the bytes of a batch are known."""
+        most, memory = self._factor * self._work.num_workers, self._options.memory
+        if memory is None:
+            return most
+        if 2 * self._largest > memory:
+            raise Error(
+                f"memory is {memory} bytes, and a batch has {self._largest}: the loop's and the next one are the least that works; give a "
+                "smaller batch_size, or more memory"
+            )
+        return min(most, memory // self._largest - 1) if self._largest else 1
+
+    def _give(self) -> bool:
+        """Give the next task to a worker, if there is one and a worker has room for it; return whether it was."""
         try:
             task = self._plan.next()
         except StopIteration:
-            return
+            return False
         number = self._choose()
         if number is None:
-            return
+            return False
         task.number = self._number
         self._worker[task.number], self._tasks[task.number] = number, task
         self._load[number] += 1
         self._number += 1
         self._pool.send(number, task)
+        return True
 
     def _choose(self) -> int | None:
         """Return the worker that gets the next task: the next in turn that has samples, or, if any may, the next with room."""
@@ -345,7 +368,7 @@ class ParallelLoop(Loop):
         self._active[number] = False
         if reply.snapshot is not None:
             self._last[reply.number] = reply.snapshot
-        self._give()
+        self._refill()
 
     def _delivered(self, task_number: int, reply: Reply) -> Any:
         number, task = self._worker.pop(task_number), self._tasks.pop(task_number)
@@ -355,11 +378,14 @@ class ParallelLoop(Loop):
         self._plan.delivered(task, number)
         if reply.snapshot is not None:
             self._snapshots[number] = self._decoded(number, reply.snapshot)
-        batch = self._batch(task_number, number, reply) if reply.kind == worker.DATA else None
+        batch = None
+        if reply.kind == worker.DATA:
+            batch = self._batch(task_number, number, reply)
+            self._largest = max(self._largest, task.nbytes + sum(size for _, _, size, _ in reply.payload[0]))
         self._pool.alive()  # or a signal came meanwhile, whose handler forked, and this is the child, with memory of its own
         self._measures.add(reply.times, reply.stacks)
         self._skipped(reply.skipped)
-        self._give()
+        self._refill()
         if reply.kind == worker.FAILED:
             failure.Failure(*reply.payload).reraise()
         return batch

@@ -78,7 +78,7 @@ def answers(work: Work, tasks: Iterator[Task], workers: int) -> Generator[Answer
         seed = random.getrandbits(62)
     plan, shared = TaskPlan(tasks), Workers(work, False, False, _as_it_is, False, workers, base_seed=seed)
     options = SimpleNamespace(
-        num_workers=workers, prefetch_factor=_AHEAD, multiprocessing_context=None, timeout=0, in_order=True, persistent_workers=False,
+        num_workers=workers, prefetch_factor=_AHEAD, multiprocessing_context=None, timeout=0, in_order=True, memory=None, persistent_workers=False,
         snapshot_every_n_steps=1, pin_memory=False,
     )  # fmt: skip
     with contextlib.closing(ParallelLoop(plan, shared, Measures(), options)) as loop:

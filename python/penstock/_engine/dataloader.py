@@ -100,6 +100,7 @@ class DataLoader(_Base[B]):
         snapshot_every_n_steps: How often workers of own datasets send their state.
         concurrency: Records that each process of own datasets makes at a time, by threads, or by tasks if ``__getitem__`` is async:
             for code that waits.
+        memory: The most bytes that batches take, the loop's among them, such as "4GiB": fewer are made ahead.
 
         What is done to records, as in ``DataLoader("photos", 64, transforms=[Resize((224, 224)), ToTensor()])``:
 
@@ -277,6 +278,7 @@ class DataLoader(_Base[B]):
         in_order: bool = True,
         snapshot_every_n_steps: int = 1,
         concurrency: int = 1,
+        memory: str | int | None = None,
         transforms: Any = None,
         independent: Iterable[str] = (),
         contents: Mapping[str, str] | None = None,
@@ -898,7 +900,7 @@ _OF_TORCH = frozenset(
 #: Parameters of own datasets that may be assigned, and hold from the next loop on.
 _ASSIGNABLE = (
     "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator", "prefetch_factor", "persistent_workers", "in_order",
-    "snapshot_every_n_steps", "concurrency",
+    "snapshot_every_n_steps", "concurrency", "memory",
 )  # fmt: skip
 
 

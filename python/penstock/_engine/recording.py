@@ -78,7 +78,7 @@ class _FeedPlan(Plan):
         message: dict[str, Any] = {"epoch": batch.epoch, "step": batch.step, "indices": batch.indices.copy(), "mask": batch.mask.copy()}
         indices, keys = message["indices"].tolist(), self._loader.keys(message)
         given = RecordBatch(dict(batch.items()), session.fields, indices, keys, pickled=self._loader.workers > 0)
-        return Task(0, given.records(), batch.epoch, batch.step, order=(message, self._asked))
+        return Task(0, given.records(), batch.epoch, batch.step, order=(message, self._asked), nbytes=len(given.pickled))
 
     def delivered(self, task: Task, number: int) -> None:
         self.message, self.at = task.order
@@ -108,7 +108,7 @@ class RecordLoader(FeedLoader):
         self._loop_options = SimpleNamespace(
             num_workers=recording.workers, prefetch_factor=recording.prefetch_factor, multiprocessing_context=recording.context,
             timeout=request.timeout if recording.workers else 0, in_order=True, persistent_workers=True, snapshot_every_n_steps=1,
-            pin_memory=False, pin_memory_device="",
+            memory=options["memory"] or None, pin_memory=False, pin_memory_device="",
         )  # fmt: skip
         kind = device(SimpleNamespace(pin_memory=recording.pin_memory, pin_memory_device="")) if request.device is None else None
         self._pins = None if kind is None else Pins(kind)

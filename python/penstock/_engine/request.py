@@ -110,10 +110,12 @@ class Request:
             "drop_last": implied.get("drop_last", drop_last), "in_order": signature.in_order,
             "where": to_text(given.filters), "timeout": float(signature.timeout),
             "transforms": pipelines, "batch_transforms": _of_batches(given.batch_transforms),
-            "contents": _contents(given.contents, given.independent), "verify": _verify(given.verify), "on_error": given.on_error,
+            "contents": _contents(given.contents, given.independent), "memory": signature.memory or 0,
+            "verify": _verify(given.verify), "on_error": given.on_error,
         }  # fmt: skip
         if recording is not None:
             options["num_workers"] = 0  # as many as suit the workers of functions
+            options["memory"] //= 2  # the workers have the other half
         if device is not None:
             options["as_bytes"] = True
         exact = of.records if given.pack is None and (given.sampler is not None or of.indices is not None) else None
@@ -370,7 +372,7 @@ def _cache(folder: str | os.PathLike[str] | None, size: int | str | None) -> lis
     flags = [] if folder is None else ["--cache-dir", os.fspath(folder)]
     if size is None:
         return flags
-    return [*flags, "--cache-size", in_bytes("cache_size", size)]
+    return [*flags, "--cache-size", str(in_bytes("cache_size", size))]
 
 
 def _verify(verify: Verify) -> float:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._base.dataclass import dataclass
-from .._base.options import count
+from .._base.options import count, size
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
@@ -49,6 +49,7 @@ class Signature:
     in_order: bool = True
     snapshot_every_n_steps: int = 1
     concurrency: int = 1
+    memory: int | None = None  # bytes
     iterable: bool = False
 
     @property
@@ -78,12 +79,13 @@ class Signature:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if shuffle and not iterable and given["batch_sampler"] is None and hasattr(given["dataset"], "__len__") and len(given["dataset"]) == 0:
             raise ValueError("num_samples should be a positive integer value, but got num_samples=0")
-        size, drop_last = _batches(given)
+        batch_size, drop_last = _batches(given)
         checked = {
-            "batch_size": size, "drop_last": drop_last, "shuffle": bool(shuffle), "num_workers": workers, "prefetch_factor": factor,
+            "batch_size": batch_size, "drop_last": drop_last, "shuffle": bool(shuffle), "num_workers": workers, "prefetch_factor": factor,
             "multiprocessing_context": processes,
             "snapshot_every_n_steps": count("snapshot_every_n_steps", given["snapshot_every_n_steps"], 1),
             "concurrency": count("concurrency", given["concurrency"], 1, 1 << 14),
+            "memory": None if given["memory"] is None else size("memory", given["memory"]),
             **{name: bool(given[name]) for name in ("pin_memory", "persistent_workers", "in_order")},
         }  # fmt: skip
         return cls(**{**given, **checked}, iterable=iterable)

@@ -262,15 +262,15 @@ class RecordBatch:
         self.fields, self.indices, self.keys = fields, indices, keys
         self.results: Mapping[str, Field] | None = None
         self._values: Mapping[str, Any] | None = None if pickled else values
-        self._pickled = pickle.dumps(values, 5) if pickled else b""
+        self.pickled = pickle.dumps(values, 5) if pickled else b""  #: what goes to a worker
 
     @property
     def values(self) -> Mapping[str, Any]:
         """The fields of the batch."""
         values = self._values
         if values is None:
-            values = self._values = pickle.loads(self._pickled)
-            self._pickled = b""
+            values = self._values = pickle.loads(self.pickled)
+            self.pickled = b""
         return values
 
     def records(self) -> list[BatchRecord]:
