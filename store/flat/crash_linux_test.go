@@ -3,7 +3,6 @@ package flat
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -152,8 +151,14 @@ func (c *crashed) goOn(t *testing.T, s crash.State, dir string) error {
 			return fmt.Errorf("%d records were kept of %d", kept, least)
 		}
 	}
-	if got := foldertest.Files(t, dest); !maps.Equal(got, c.want) {
-		return errors.New("other files than those of a build that was not interrupted")
+	got := foldertest.Files(t, dest)
+	for name, want := range c.want {
+		if got[name] != want {
+			return fmt.Errorf("%s is other than after a build that was not interrupted: %.300q, want %.300q", name, got[name], want)
+		}
+	}
+	if len(got) != len(c.want) {
+		return fmt.Errorf("%d files, and a build that was not interrupted has %d", len(got), len(c.want))
 	}
 	if n := entryCount(dir); n != 1 {
 		return fmt.Errorf("%d files are left", n)
@@ -210,6 +215,10 @@ func TestCrashes(t *testing.T) {
 				trial := crash.Trial{
 					Folder: dir, Scratch: crash.MemoryDir(t), Done: func() { c.want = foldertest.Files(t, filepath.Join(dir, name)) },
 					Twice: c.ending,
+					Over: func(folder string) bool {
+						done, _ := c.whole(t, filepath.Join(folder, name))
+						return done && kind == crashAppend && entryCount(folder) == 1
+					},
 					GoOn:  func(s crash.State, folder string) error { return c.goOn(t, s, folder) },
 					Command: func(folder string) (env, args []string) {
 						return []string{builder + "=" + filepath.Join(folder, name), builder + "_CRASH=" + kind}, nil

@@ -38,6 +38,10 @@ type Trial struct {
 	// at each step is tried. nil picks none.
 	Twice func(folder string) bool
 
+	// Over reports that the program has done all its work in folder and would do it once more, so that no second crash
+	// is tried from there. nil: it does nothing more.
+	Over func(folder string) bool
+
 	// GoOn has the program continue from a state that is in folder, and returns an error if the
 	// result is wrong.
 	GoOn func(s State, folder string) error
@@ -69,6 +73,9 @@ func (c *Trial) Run(t *testing.T) {
 	}
 	var twice []State
 	n := c.each(t, log, "", func(s State, folder string) {
+		if c.Over != nil && c.Over(folder) {
+			return
+		}
 		picked.add(s)
 		if c.Twice != nil && c.Twice(folder) {
 			twice = append(twice, s)
