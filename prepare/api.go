@@ -28,7 +28,7 @@ type (
 	Rank      = part.Rank       // which part of the work a process does
 )
 
-// SampleError is the error of a sample that cannot be used, at some depth of what Run returns.
+// SampleError is the error of a sample that cannot be used. The error of Run wraps it; errors.As finds it.
 type SampleError = field.SampleError
 
 // Values of Rules.Deep.
@@ -41,7 +41,7 @@ const (
 // Depths are the names of the values of Rules.Deep.
 func Depths() []string { return field.Depths }
 
-// Alphas are the names of what happens to transparency, refusal aside.
+// Alphas are the treatments of transparency by name, except refusal.
 func Alphas() map[string]imagefile.Alpha { return field.Alphas }
 
 // AnyField is the text of Strata without a field.

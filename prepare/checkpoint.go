@@ -10,9 +10,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// resume returns the samples that remain: all samples, or those after the last one that an earlier run completed, whose
-// log it takes over. The names of the samples that are passed must be the same as then: otherwise records of two
-// different sources would be in one dataset.
+// resume returns the samples that remain: all samples, or the samples after the last sample that an earlier run
+// completed. It takes over the log of that run. The names of the completed samples must not have changed since then:
+// otherwise records of two different sources would be in one dataset.
 func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
 	kept := w.Kept()
 	if !kept.Resumed {
@@ -55,7 +55,7 @@ type checkpointer struct {
 }
 
 // checkpoints is the least time between two checkpoints, as each waits for the disk. A checkpoint comes sooner if many
-// contents are new, as its note has all of them.
+// contents are new, as its note lists all new contents.
 const (
 	checkpoints   = 10 * time.Second
 	notedContents = 1 << 18

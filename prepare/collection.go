@@ -38,9 +38,9 @@ type collected struct {
 	Note json.RawMessage `json:"note"` // of the run's log
 }
 
-// make makes the dataset of the spool, or takes over the one that an earlier run made of the same inputs. The log of
-// the run then describes it. The file collectedName is written after the dataset is complete: a spool without it is
-// made again.
+// make makes the dataset of the spool, or takes over the dataset that an earlier run made of the same inputs. The
+// log of the run then describes it. The file collectedName is written after the dataset is complete: a spool without
+// it is made again.
 func (c *collection) make(ctx context.Context) (*store.Manifest, error) {
 	r := c.run
 	m, err := c.before()

@@ -78,7 +78,7 @@ func Describe(c Config) (*Summary, error) {
 	return setup{Config: c}.found(m, infoOf(m))
 }
 
-// infoOf describes the source of a dataset as its manifest has it.
+// infoOf describes the source of a dataset by the dataset's manifest.
 func infoOf(m *store.Manifest) source.Info {
 	info := source.Info{Kind: m.Source.Kind, Unit: "samples"}
 	stored := slices.Contains([]string{"flat", "hdf5", "zarr", "view"}, info.Kind)
@@ -121,7 +121,7 @@ func tidy(path string) error {
 	return nil
 }
 
-// restoreFrom sets the counts of the log to those in the manifest of a complete dataset.
+// restoreFrom sets the counts of the log to the counts in the manifest of a complete dataset.
 func (b *runLog) restoreFrom(m *store.Manifest) {
 	b.samples, b.bytes = m.Source.Samples, m.Source.Bytes
 	for _, s := range m.Skipped {
@@ -130,8 +130,8 @@ func (b *runLog) restoreFrom(m *store.Manifest) {
 	}
 }
 
-// differences lists how a dataset differs from the one that this Config would build from a source of that
-// name; it is empty if they are the same.
+// differences lists how a dataset differs from the dataset that this Config would build from a source
+// with that name; the list is empty if both are the same.
 func (c Config) differences(m *store.Manifest) (list []string) {
 	add := func(what, was, is string) {
 		if was != is {

@@ -85,9 +85,10 @@ type Config struct {
 	Append     bool // add to an existing dataset
 	Resume     bool // continue a run that was stopped, if there is one
 
-	// Spool is a folder where a dataset is built that goes to a bucket; "" is the system's for
-	// temporary files. It needs room for an HDF5 file, and for a dataset that replaces another
-	// one; of other ones for some shards, as each is sent when it is finished.
+	// Spool is a folder of this machine in which a dataset for a bucket is built; "" is the
+	// system's folder for temporary files. It needs room for the whole dataset if that is an
+	// HDF5 file or replaces another dataset; otherwise for some shards, as each shard is sent
+	// when it is finished.
 	Spool string
 
 	Inherits bool `json:"-"` // options and transforms come from the dataset that is appended to
@@ -103,7 +104,7 @@ type Config struct {
 	// every 10 seconds.
 	Checkpoint time.Duration
 
-	// Rank says which part of the samples this run makes; the zero value is all of them.
+	// Rank says which part of the samples this run makes; the zero value means all samples.
 	Rank Rank
 }
 
@@ -113,7 +114,7 @@ type Seed struct {
 	Seed uint64
 }
 
-// String returns the number, "" without one.
+// String returns the number; "" if no seed is set.
 func (s Seed) String() string {
 	if !s.Set {
 		return ""
@@ -180,7 +181,8 @@ func DestProblem(dest, format string) string {
 		"or .zarr, or add --format", dest, ext)
 }
 
-// mistypedExtension returns the extension of a format that is one letter away from ext, as .h5 from .h6; "" if none is.
+// mistypedExtension returns the extension of a format that is one letter away from ext, such as .h5 for .h6; "" if no
+// such extension exists.
 func mistypedExtension(ext string) string {
 	if !strings.HasPrefix(ext, ".h") && !strings.HasPrefix(ext, ".z") || len(ext) < len(".h5") {
 		return "" // as .v5 of a folder that is named for a version
@@ -264,7 +266,8 @@ func (c Config) Problems() (list []string) {
 	return list
 }
 
-// withRecords returns the Config whose Records are those that the Source names, if any, and the kind that they say.
+// withRecords returns the Config with two settings that may be part of the Source's name: the Records that the name
+// declares, if any, and the kind of source that these Records imply.
 func (c Config) withRecords() Config {
 	path, named := source.SplitRecords(c.Source)
 	c.Source, c.Records = path, cmp.Or(c.Records, named)
@@ -275,7 +278,7 @@ func (c Config) withRecords() Config {
 // records returns where the records of the source are, as package unit writes it.
 func (c Config) records() (string, error) { return unit.WithAlign(c.Records, c.Align) }
 
-// withImageDefaults returns the Config with what files of images have by default.
+// withImageDefaults returns the Config with the default settings for files of images.
 func (c Config) withImageDefaults() Config {
 	c.Images = c.Images.WithImageDefaults()
 	return c
@@ -289,7 +292,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// hints are sentences for people about what was asked for and looks unusual.
+// hints are sentences for people about settings that are allowed and look unusual.
 func (c Config) hints() (list []string) {
 	if c.Inherits {
 		list = append(list, "appended with the recipe of "+c.Dest+" ("+shell.On("inspect show --recipe", c.Dest)+
@@ -313,7 +316,7 @@ type Limit struct {
 	Percent float64 // if not 0, of all samples, instead of Count
 }
 
-// String returns what ParseLimit read.
+// String returns the limit in the notation that ParseLimit reads.
 func (l Limit) String() string {
 	switch {
 	case !l.Set:
@@ -365,7 +368,7 @@ func ParseLimit(text string) (l Limit, err error) {
 	return l, nil
 }
 
-// recipe returns what the manifest says about how the dataset was made.
+// recipe returns the recipe of the dataset for its manifest: program, decoder, transforms and options.
 func (c Config) recipe(j *execute.Job) (*store.Recipe, error) {
 	text, err := field.Recipe(j.Fields, j.Source)
 	if err != nil {
@@ -377,8 +380,8 @@ func (c Config) recipe(j *execute.Job) (*store.Recipe, error) {
 	return &store.Recipe{Program: program(), Decoder: imagefile.Backend(), Transforms: text, Options: c.options()}, nil
 }
 
-// recipeOf returns the recipe of the job: of the run that it comes from, if that is another
-// one. The caller may change it.
+// recipeOf returns the recipe of the job. If the job continues the run of another process,
+// that is the recipe of the other run. The caller may change it.
 func (r *run) recipeOf(j *execute.Job) (*store.Recipe, error) {
 	if r.task.recipe == nil {
 		return r.recipe(j)
@@ -399,8 +402,9 @@ func (c Config) options() map[string]string {
 // RecipeFlags returns the flags that a recipe has: all that the bytes of a dataset depend on, transforms aside.
 func RecipeFlags() []string { return slices.Sorted(maps.Keys(Config{}.recipeFlags())) }
 
-// recipeFlags returns all flags that a recipe may have, with their values: the fields that have a tag, and those
-// whose value is written in other words. "" says nothing.
+// recipeFlags returns all flags that a recipe may have, with their values. Most come from fields of the Config
+// that have a tag; flags that write a value in other words are listed here. A flag with the value "" is left out
+// of the recipe.
 func (c Config) recipeFlags() map[string]string {
 	all := map[string]string{
 		"alpha": c.Images.Rules.AlphaName(), "exif-orientation": choose(c.Images.Rules.Orient, "applied", "ignored"),
@@ -445,7 +449,7 @@ func (c Config) imagePipeline() (*transforms.Pipeline, error) {
 	return c.Images.Pipeline()
 }
 
-// RecipeOfImages returns what a manifest would say about how files of images are made records.
+// RecipeOfImages returns the recipe that a manifest would have for making records of image files.
 func (c Config) RecipeOfImages() (*store.Recipe, error) {
 	if !c.Images.KeepEncoded {
 		c = c.withImageDefaults()
@@ -474,7 +478,7 @@ func choose(condition bool, yes, no string) string {
 // StreamName is the SOURCE that is standard input.
 const StreamName = "-"
 
-// rankProblems lists what cannot be done by several processes.
+// rankProblems lists the settings that several processes together cannot carry out.
 func rankProblems(c Config) (list []string) {
 	if c.Rank.Size == 0 {
 		return nil

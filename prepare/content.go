@@ -27,8 +27,8 @@ func (r *run) duplicate(s *execute.Slot) (bool, error) {
 	return false, nil
 }
 
-// asRecord names the record that has the first sample with a content. New records follow those of the dataset that is
-// appended to. After a shuffle the numbers of records are not known.
+// asRecord names the record that has the first sample with a content. New records follow the records of the dataset
+// that is appended to. After a shuffle the numbers of records are not known.
 func (r *run) asRecord(n int64) string {
 	if r.Shuffle.Set || r.task.quiet || n >= samples.Unplaced {
 		return ""

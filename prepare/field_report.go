@@ -62,8 +62,8 @@ func (r fieldReport) typeOf(b *strings.Builder, f source.Field) {
 	}
 }
 
-// typesOfMany writes a line for columns that each become a field, and the --fields that
-// makes one array of them.
+// typesOfMany writes a line for columns that each become a field, and the --fields flag
+// that makes one array of all columns.
 func (r fieldReport) typesOfMany(b *strings.Builder, fields []source.Field) {
 	first, last := fields[0].Name, fields[len(fields)-1].Name
 	if fields[0].Origin == first {
@@ -86,7 +86,8 @@ func (r fieldReport) becomes(f source.Field) string {
 	return fieldSummary(f.Field).Type() + fieldSummary(f.Field).Meaning()
 }
 
-// commonPrefix returns what the names of all fields begin with, "" if that cannot be written in --fields as it is.
+// commonPrefix returns the common prefix of the names of all fields; "" if the prefix cannot be written in
+// --fields as it is.
 func commonPrefix(fields []source.Field) string {
 	prefix := strings.TrimRight(fields[0].Name, "0123456789")
 	plain := func(r rune) bool {

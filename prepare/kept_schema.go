@@ -21,8 +21,8 @@ func continued(c setup) string {
 	return ""
 }
 
-// keptSchema returns the schema of the records that were kept before, for a producer that has no more to send: it ended
-// between its last sample and the commit. It has no fields if none were kept.
+// keptSchema returns the schema of the records of an interrupted run, for a producer that has no more samples to send:
+// the run ended between its last sample and the commit. The schema has no fields if the run has no records.
 func keptSchema(c setup) (store.Schema, error) {
 	dest := continued(c)
 	if dest == "" {

@@ -21,8 +21,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// runLog remembers, sample by sample in the order of the source, what went in and what was left out. All of it can be
-// noted in a journal, so that a resumed run ends with the same summary and manifest as one that was never stopped.
+// runLog remembers, sample by sample in the order of the source, which samples became records and which were left
+// out. A journal can store its content, so that a resumed run ends with the same summary and manifest as a run that
+// was never stopped.
 type runLog struct {
 	samples    int64
 	bytes      int64
@@ -92,14 +93,14 @@ func (b *runLog) before(d samples.Digest) (first int64, repeated bool) {
 	return first, !added
 }
 
-// repeat enters a sample that is left out because an earlier one has its content.
+// repeat enters a sample that is left out because an earlier sample has the same content.
 func (b *runLog) repeat(name, reason string) error {
 	b.duplicates++
 	return b.repeated.Add(samples.Skipped{Sample: name, Kind: "duplicate", Reason: reason})
 }
 
-// writeLeft writes a line for each sample that is left out: those that cannot be used, then
-// duplicates.
+// writeLeft writes a line for each sample that is left out: first the samples that cannot
+// be used, then duplicates.
 func (b *runLog) writeLeft(w io.Writer) error {
 	e := json.NewEncoder(w)
 	for _, s := range b.skipped {
@@ -160,7 +161,7 @@ type note struct {
 // pending returns the bytes of contents that the next note has to hold.
 func (b *runLog) pending() int { return len(b.order) + b.splitter.FreshBytes() }
 
-// note returns what was added to b since the last note.
+// note returns the entries that were added to b since the last note.
 func (b *runLog) note() (json.RawMessage, error) {
 	print, err := b.print.(encoding.BinaryMarshaler).MarshalBinary()
 	if err != nil {

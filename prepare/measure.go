@@ -44,7 +44,7 @@ func (r *run) setNormalizeSplit() error {
 	return nil
 }
 
-// trainingSplit returns the split that is called as the one for training is, or else the first.
+// trainingSplit returns the split whose name is a name of the training split, or else the first split.
 func trainingSplit(names []string) string {
 	if i := slices.IndexFunc(names, source.TrainingName); i >= 0 {
 		return names[i]
@@ -61,7 +61,8 @@ func ofSplit(split string) string {
 }
 
 // measurePass runs over the source and calls add for each record that Config.NormalizeSplit
-// names, in order. Splits and duplicates are decided as they are when the records are written.
+// names, in order. Splits and duplicates are decided in the same way as when the records are
+// written.
 func (r *run) measurePass(ctx context.Context, j *execute.Job, add func(*store.Record) error) error {
 	r.log = newRunLog(r.Config)
 	want, measured := r.NormalizeSplit, false

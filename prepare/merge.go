@@ -43,10 +43,9 @@ type merge struct {
 	take     part.TakeFile    // with KeepShards; nil: files of one file system are linked
 }
 
-// Merge builds one dataset from the parts that runs with a Config.World have written. It is
-// byte for byte the dataset that one run over all samples writes. If parts are missing, duplicated,
-// or built from another source, with another recipe or by another version, the error
-// names them, and nothing is written.
+// Merge builds one dataset from the parts that runs with a Config.World have written. The result is byte for byte the
+// dataset that a single run over all samples writes. If parts are missing, duplicated, or built from another source,
+// with another recipe or by another version, the error names them, and nothing is written.
 //
 // Records are copied in order, so it takes the time of reading and writing the dataset once, and its space in addition
 // to the space of the parts. With KeepShards, files are linked, or copied inside their bucket, and the dataset differs

@@ -119,7 +119,7 @@ func (b remoteRun) removeLeft(m merge, d *upload.Destination, folders, paths []s
 	return mark.summary(m, d), b.removeAll(folders, mark.Summary.ID)
 }
 
-// mark returns the first mark of some folders; nil if there is none.
+// mark returns the first mark in some folders; nil if no folder has a mark.
 func (b remoteRun) mark(folders []string) (mark *mergedMark, err error) {
 	err = b.eachMark(folders, func(c *requests.Client, key string) error {
 		if mark != nil {
@@ -149,7 +149,7 @@ func (b remoteRun) unmark(folders []string) error {
 }
 
 // holds reports whether the mark is true: the dataset exists, and no parts exist other than those that it was built
-// from. Parts that were made since are in no dataset, and must not be removed.
+// from. Parts that were made later are in no dataset, and must not be removed.
 func (s *mergedMark) holds(m merge, d *upload.Destination, paths []string) (bool, error) {
 	there, err := s.published(m, d)
 	if !there || err != nil {

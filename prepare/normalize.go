@@ -53,9 +53,9 @@ func measuredSplit(dataset string, figures Normalize, split string) (string, err
 	return trainingSplit(names), nil
 }
 
-// figuresOf returns the mean and deviation to store for a field, one number a channel: those in figures, or own, which
-// were measured on the dataset's images, if figures asks for them. figures must have one number for all channels, or as
-// many as the images have channels.
+// figuresOf returns the mean and deviation to store for a field, one number a channel: the numbers in figures or, if
+// figures asks for it, own, which were measured on the dataset's images. figures must have one number for all channels,
+// or as many as the images have channels.
 func figuresOf(figures Normalize, f store.Field, own *store.Normalization) (*store.Normalization, error) {
 	if figures.Dataset {
 		return own, nil

@@ -140,8 +140,9 @@ func (p *Plan) runWhole(ctx context.Context) (*Summary, error) {
 	return r.summary(manifest, p.took+time.Since(begin))
 }
 
-// all does everything once the source is open; unfinished says that an earlier run
-// has left something. done reports that an earlier run has appended all.
+// all carries out the run once the source is open. unfinished says that an earlier
+// run has left records to continue. done reports that an earlier run has appended
+// all records.
 func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, done bool, err error) {
 	if r.Append {
 		if r.base, err = baseManifest(r.setup); err == nil {

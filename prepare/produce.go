@@ -117,7 +117,7 @@ func producedBefore(c setup, turn *part.Turn) (*Summary, error) {
 	return nil, nil
 }
 
-// rest returns the samples after those that an earlier run has completed.
+// rest returns the samples after the samples that an earlier run has completed.
 func (r *run) rest(done int64) iter.Seq2[source.Sample, error] {
 	if sent := r.producer.First() - r.task.first; sent != done {
 		return func(yield func(source.Sample, error) bool) {

@@ -15,7 +15,8 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// common returns the Config without what may differ from one process to the other.
+// common returns the Config without the settings in which processes of one dataset may
+// differ.
 func (c Config) common() Config {
 	c.Source, c.Dest, c.Format, c.Spool = "", "", "", ""
 	c.Workers, c.Memory, c.Checkpoint = 0, 0, 0

@@ -260,7 +260,7 @@ func (b remoteRun) complete(c setup, d *upload.Destination, present error,
 	return s, d.RemoveSpool()
 }
 
-// ofMade describes the source of a dataset that equals the one this Config would build.
+// ofMade describes the source of an existing dataset, and returns an error if this Config would build another dataset.
 func (c Config) ofMade(m *store.Manifest) (source.Info, error) {
 	if list := c.differences(m); list != nil {
 		return source.Info{}, madeOtherwise(c.Dest, list)

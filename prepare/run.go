@@ -94,8 +94,8 @@ func (r *run) run(ctx context.Context) (*store.Manifest, error) {
 	return r.write(ctx)
 }
 
-// write plans the records, opens the writer, executes the samples, and commits the dataset. The manifest is nil if it
-// has no records, and may have none.
+// write plans the records, opens the writer, executes the samples, and commits the dataset. The manifest is nil if
+// there are no records and the run may end without records.
 func (r *run) write(ctx context.Context) (m *store.Manifest, err error) {
 	j, err := r.planRecords(ctx)
 	if err != nil {
@@ -188,7 +188,7 @@ func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
 	return info
 }
 
-// commit implements committer: it leaves out a record if an earlier one has its content.
+// commit implements committer: it leaves out a record if an earlier record has the same content.
 func (r *run) commit(j *execute.Job, w store.Writer, s *execute.Slot) error {
 	if repeated, err := r.duplicate(s); repeated {
 		return err
@@ -340,7 +340,7 @@ func (r *run) newJob(ctx context.Context, images Images) (*execute.Job, error) {
 }
 
 // setSchema takes the shape of records from the first sample, in order, that can be used. It decodes the sample and
-// does not trust headers alone, as the header of a corrupt image would then decide the size of all others.
+// does not trust headers alone, as the header of a corrupt image would then decide the size of all other images.
 func (r *run) setSchema(ctx context.Context, j *execute.Job) error {
 	w := execute.NewWorker(j)
 	r.log = newRunLog(r.Config)

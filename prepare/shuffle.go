@@ -17,7 +17,7 @@ type shuffled struct {
 }
 
 // storedOrder is the number of the permutation of a dataset: not an epoch, which counts from 0, so that
-// a loader with the same seed has another one.
+// a loader with the same seed has another permutation.
 const storedOrder = -1 << 61
 
 // newOrder returns the random order in which n samples are stored.
@@ -76,7 +76,7 @@ func (r *run) shuffle(ctx context.Context) error {
 }
 
 // verifySource reads a dataset from its beginning to its end, so that its checksums are compared:
-// records that are read one by one are not.
+// records that are read one by one are not compared.
 func (r *run) verifySource(ctx context.Context) error {
 	info := r.src.Info()
 	if info.Kind != "flat" && info.Kind != "hdf5" {
@@ -96,7 +96,7 @@ func (r *run) verifySource(ctx context.Context) error {
 	return nil
 }
 
-// copies returns the setup that keeps every record as it is.
+// copies returns the setup of a run that copies every record of the source as it is.
 func (c setup) copies() setup {
 	d := DefaultConfig()
 	d.Source, d.Dest, d.Format, d.Shuffle = c.Source, c.Dest, c.Format, c.Shuffle

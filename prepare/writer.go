@@ -27,7 +27,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// open returns the writer of the dataset, which makes a new one or continues that of an earlier run.
+// open returns the writer of the dataset, which makes a new dataset or continues the dataset of an earlier run.
 func (r *run) open(j *execute.Job) (store.Writer, error) {
 	journal, err := r.journal(j)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *run) splits() []string {
 }
 
 // journal returns the inputs that a later run must share with this one to continue it.
-// The treatment of bad samples may differ: up to here it made no difference.
+// The treatment of bad samples may differ: it did not affect the samples so far.
 func (r *run) journal(j *execute.Job) (*store.Journal, error) {
 	recipe, err := r.recipeOf(j)
 	if err != nil {
@@ -203,8 +203,8 @@ func (c Config) removeSkipped() error {
 	return errors.Join(err, stage.Abort())
 }
 
-// writeView writes the HDF5 view of the dataset that was made, if one is requested or exists
-// of the previous dataset.
+// writeView writes the HDF5 view of the new dataset, if a view is requested or the replaced
+// dataset had one.
 func writeView(c setup) error {
 	if c.Rank.Size > 0 || c.DatasetFormat() != part.Flat || c.appendTo != nil {
 		return nil
@@ -228,7 +228,7 @@ func writeView(c setup) error {
 }
 
 // storesNames reports whether records get the names of their samples. If the source is a dataset
-// with names, these are fields of it, and no others are added.
+// with names, the names are a field of the dataset, and no second field is added.
 func (r *run) storesNames() (bool, error) {
 	named := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Content == tensor.SourceName })
 	taken := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Name == layout.SourceNameField })

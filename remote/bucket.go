@@ -8,8 +8,8 @@ import (
 )
 
 // Bucket is a store of objects: bytes under a key. Keys are UTF-8 with "/" between their parts, and neither start nor
-// end with one. All methods may be called from any goroutine; they do not retry. An error is a *Error, or the
-// context's.
+// end with "/". All methods may be called from any goroutine; they do not retry. An error is a *Error or the error of
+// the context.
 type Bucket interface {
 	// String names the bucket without credentials, such as "s3://lab". Equal names are the same
 	// bucket.
@@ -25,8 +25,8 @@ type Bucket interface {
 	ReadRange(ctx context.Context, key string, off, n int64, etag string) (Body, error)
 
 	// ListPage returns objects whose keys start with prefix, in the order of their keys, from the place that the token
-	// of the previous page names; a nil token is the first page. If delimiter is not empty, all keys that have it after
-	// the prefix are joined into one Object with Folder set, whose key ends with the delimiter.
+	// of the previous page names; a nil token is the first page. If delimiter is not empty, all keys that have the
+	// delimiter after the prefix are joined into one Object with Folder set, whose key ends with the delimiter.
 	ListPage(ctx context.Context, prefix, delimiter string, token []byte) (Page, error)
 
 	// NewWriter returns a writer of one object. The object appears with the writer's Commit, and replaces an existing

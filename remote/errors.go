@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Errors that callers branch on. Each is also the corresponding error of package io/fs, if there is
-// one, so that code for files works for objects.
+// Errors that callers branch on. Each is also the corresponding error of package io/fs, if io/fs
+// has such an error, so that code for files works for objects.
 var (
 	ErrNotFound error = sentinel{"there is no such object", fs.ErrNotExist}
 	// Stores that do not distinguish a missing bucket return ErrNotFound.

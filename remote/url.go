@@ -146,7 +146,7 @@ func (u *URL) Driver() *url.URL {
 	return &url.URL{Scheme: u.Scheme, User: u.user, Host: u.Bucket, RawQuery: u.raw}
 }
 
-// Name returns the bucket like Bucket.String: scheme, bucket and the endpoint, if there is one.
+// Name returns the bucket like Bucket.String: scheme, bucket and the endpoint, if the URL has an endpoint.
 func (u *URL) Name() string {
 	if u.Scheme == "file" {
 		return "file://" + u.Bucket
@@ -173,7 +173,7 @@ func (u *URL) Base() string {
 	return path.Base(u.Key)
 }
 
-// Join returns the URL of an object below this one.
+// Join returns the URL of an object below this URL.
 func (u *URL) Join(parts ...string) *URL {
 	out := *u
 	out.Key = strings.Trim(path.Join(append([]string{u.Key}, parts...)...), "/")

@@ -57,8 +57,8 @@ func (p *place) name() string {
 	return remote.Redact(p.text)
 }
 
-// fetch calls read in a goroutine, as soon as fewer than mostAhead are under way. If mostWaiting wait already, it
-// does nothing: prefetching is only a hint, and the read itself follows.
+// fetch calls read in a goroutine, as soon as fewer than mostAhead reads are under way. If mostWaiting reads are
+// waiting already, it does nothing: prefetching is only a hint, and the read itself follows.
 func (p *place) fetch(read func()) {
 	// A loader that runs far ahead would otherwise start a goroutine for each record.
 	if p.waiting.Add(1) > mostWaiting {
@@ -75,7 +75,7 @@ func (p *place) fetch(read func()) {
 	})
 }
 
-// stop ends fetching ahead, and waits for what is under way.
+// stop ends fetching ahead, and waits for the reads that are under way.
 func (p *place) stop() {
 	p.closing.Store(true)
 	p.reading.Wait()
@@ -87,8 +87,8 @@ func (p *place) close() {
 	p.buckets.Close()
 }
 
-// hold keeps in memory what is read from archives in a bucket, if all of them fit: they are read once from front to
-// back for their headers, and then again for members in any order.
+// hold keeps the bytes of archives in a bucket in memory once they are read, if all of them fit: an archive is read
+// once from front to back for its headers, and then again for members in any order.
 func (p *place) hold() {
 	if p.fsys == nil {
 		return

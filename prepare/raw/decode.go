@@ -12,7 +12,7 @@ import (
 )
 
 // ImageField returns the name of the field of image files that [Source.Decode] can decode. It is an error if there
-// is none or several, or if other fields (masks, boxes, keypoints) would have to move with the image.
+// is no such field or several, or if other fields (masks, boxes, keypoints) would have to move with the image.
 func (s *Source) ImageField() (string, error) {
 	at := -1
 	for i, f := range s.records.info.Fields {
@@ -60,7 +60,7 @@ func (s *Source) newHead(p *transforms.Pipeline) (*head, error) {
 		return nil, errors.New("its transforms are random, and a record is the same in each epoch")
 	}
 	h := &head{field: s.records.job.Schema.Index(name), given: p}
-	// The given pipeline is kept beside it: the loader continues after what that one does.
+	// The given pipeline is kept beside it: the loader continues with the transforms that the head does not do.
 	planar := append(p.Transforms(), transforms.ToLayout{Layout: transforms.CHW})
 	if h.pipeline, err = transforms.Compose(planar...); err != nil {
 		return nil, err
@@ -83,7 +83,8 @@ func (s *Source) newHead(p *transforms.Pipeline) (*head, error) {
 	return h, nil
 }
 
-// Transforms returns what is done to image files, as a recipe of preprocess; nil if files are kept.
+// Transforms returns the transforms that the Source applies to image files, as a recipe of preprocess; nil if
+// records are the files.
 func (s *Source) Transforms() json.RawMessage {
 	if s.head == nil {
 		return nil

@@ -131,8 +131,8 @@ func stamp(h *stamps, name string, info fs.FileInfo) error {
 }
 
 // enterFile enters a local file. Besides the time of modification, which programs can set (cp -p, tar), the time of
-// change counts: it tells a file from another one of the same size that took its place together with its time of
-// modification.
+// change counts: it shows that another file of the same size has taken the place and the time of modification of a
+// file.
 func (h *stamps) enterFile(name string, t times) {
 	h.newest = later(h.newest, time.Unix(0, max(t.modified, t.changed)))
 	h.line = append(appendQuoted(h.line[:0], name), ' ')
@@ -170,7 +170,7 @@ func (l *records) eachRecord(ctx context.Context, f func(source.Sample) error) e
 	return nil
 }
 
-// stamped is the number of samples that a goroutine looks up before it takes the next ones. Several goroutines work
+// stamped is the number of samples that a goroutine looks up before it takes more samples. Several goroutines work
 // at a time, as network file systems answer several requests at a time.
 const stamped = 4096
 
@@ -289,7 +289,7 @@ func (l *records) stampParts(h *stamps) ([]Key, error) {
 		}
 	}
 	h.newest = later(h.newest, part.newest)
-	// The counts are of the files as they were opened; without a key for each record, none is of use.
+	// The counts are the counts of the files when they were opened. Unless each record has a key, no key is of use.
 	if int64(len(samples)) != l.listing.len() {
 		return nil, nil
 	}

@@ -23,7 +23,7 @@ type indexed struct{ source.Indexed }
 func (l indexed) len() int64                            { return l.Info().Count }
 func (l indexed) sample(i int64) (source.Sample, error) { return l.Sample(i) }
 
-// name returns the name of a sample, without opening it if the source can do that.
+// name returns the name of a sample, without opening it if the source can name samples without opening them.
 func (l indexed) name(i int64) (string, error) {
 	if s, ok := l.Indexed.(source.Named); ok {
 		return s.SampleName(i)

@@ -48,8 +48,8 @@ type Options struct {
 	// HDF5 file; "" means all records.
 	Split string
 
-	// Shares divides records by their names, such as train=0.8,val=0.2. A record stays in its split when others are
-	// added.
+	// Shares divides records by their names, such as train=0.8,val=0.2. A record stays in its split when other
+	// records are added.
 	Shares string
 
 	// Seen is called now and then with the number of samples found so far, while the source is listed. It may be nil.
@@ -139,7 +139,7 @@ func Reads(path string) bool {
 }
 
 // Open lists a source, which is a path or a URL, and looks at its first usable sample, which decides the types of
-// all. After the end of ctx, Open and all reads of the Source return its cause.
+// all samples. After the end of ctx, Open and all reads of the Source return its cause.
 func Open(ctx context.Context, path string, o Options) (*Source, error) {
 	path, records := source.SplitRecords(path)
 	o.Records = cmp.Or(o.Records, records)
@@ -263,7 +263,7 @@ func (s *Source) settle(o Options) (err error) {
 	return err
 }
 
-// only returns the schema of the named fields; nil means all.
+// only returns the schema of the named fields; nil means all fields.
 func only(schema store.Schema, fields []string) (out store.Schema, err error) {
 	if fields == nil {
 		return schema, nil

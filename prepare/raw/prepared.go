@@ -43,7 +43,7 @@ func (s *Source) Use(ds *mmapds.Dataset, places []int64, held io.Closer) error {
 	return nil
 }
 
-// stored returns specs without what a dataset does not store.
+// stored returns specs without the members that a dataset does not store.
 func stored(specs []tensor.Spec) []tensor.Spec {
 	specs = slices.Clone(specs)
 	for i := range specs {
@@ -75,7 +75,7 @@ func (p *prepared) close() error {
 	return err
 }
 
-// dataset returns the dataset in use, nil if there is none.
+// dataset returns the dataset in use, nil if no dataset is in use.
 func (s *Source) dataset() *mmapds.Dataset {
 	if p := s.prepared.Load(); p != nil {
 		return p.dataset
@@ -83,7 +83,7 @@ func (s *Source) dataset() *mmapds.Dataset {
 	return nil
 }
 
-// located returns the dataset in use and the numbers of the records in it; nil if there is none.
+// located returns the dataset in use and the numbers of the records in the dataset; nil if no dataset is in use.
 func (s *Source) located(indices []int) (*mmapds.Dataset, []int) {
 	p := s.prepared.Load()
 	if p == nil {

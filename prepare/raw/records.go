@@ -164,7 +164,7 @@ func (l *records) choose(split, text string) error {
 	return nil
 }
 
-// describe returns what an identity covers besides the names of samples.
+// describe returns the parts of an identity besides the names of samples.
 func describe(l *records, split, shares string) ([]byte, error) {
 	return json.Marshal([]any{l.info.Kind, l.job.Schema.Fields, split, shares})
 }

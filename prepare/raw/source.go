@@ -39,7 +39,7 @@ func (s *Source) Len() int { return s.records.len() }
 // Specs returns the specs of the fields. The caller must not change them.
 func (s *Source) Specs() []tensor.Spec { return s.specs }
 
-// Schema returns the fields with all that the source knows of them.
+// Schema returns the fields with everything that the source knows about them.
 func (s *Source) Schema() store.Schema { return s.schema }
 
 // Info describes the source.
@@ -62,7 +62,8 @@ func (s *Source) Mounted() string { return s.place.path }
 // Keep stores what is fetched from a bucket in a folder, which processes share, and reads it from there later.
 func (s *Source) Keep(folder *os.Root) { s.place.keep(folder) }
 
-// Classes returns the names of the values 0, 1, ... of a field; nil if it has none. It must not be changed.
+// Classes returns the names of the values 0, 1, ... of a field; nil if the field has no names. The caller must not
+// change the slice.
 func (s *Source) Classes(field string) []string {
 	if i := s.schema.Index(field); i >= 0 {
 		return s.schema.Fields[i].Classes
@@ -191,7 +192,7 @@ func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, 
 
 // each calls f with the value of a field in each record, decoded if Decode was called. The value is valid during f.
 func (s *Source) each(ctx context.Context, field string, indices []int, f func(i int, value []byte) error) error {
-	// Only the field of images is decoded; all others are values of the source.
+	// Only the field of images is decoded; all other fields have the values of the source.
 	if s.head == nil || field != s.head.stored.Name {
 		return s.records.each(ctx, field, indices, f)
 	}

@@ -28,7 +28,7 @@ func (s *statter) stat(name string) (times, error) {
 	if at := strings.LastIndexByte(name, '/'); at >= 0 {
 		dir, base = name[:at], name[at+1:]
 	}
-	// Records are sorted by folder, so most files are in the folder of the one before.
+	// Records are sorted by folder, so most files are in the folder of the file before.
 	if s.open == nil || dir != s.dir {
 		s.close()
 		f, err := os.Open(filepath.Join(s.root, dir))

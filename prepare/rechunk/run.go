@@ -74,7 +74,7 @@ func (p *Plan) run(ctx context.Context, progress func(done int64)) error {
 	return p.commit(parent, stage, nodes)
 }
 
-// lock keeps other runs out of the folder of this one. A file system without locks has none.
+// lock keeps other runs out of the folder of this run. On a file system without locks nothing keeps them out.
 func (p *Plan) lock(parent *os.Root) (unlock func(), err error) {
 	name := p.stageName() + ".lock"
 	lock, err := write.Lock(parent, name)
@@ -183,7 +183,7 @@ func next(at, step, shape []int) bool {
 
 // commit writes the metadata of the groups, and gives the folder its name. Before that the folder is no hierarchy of
 // Zarr, and no reader can open it half written. A dataset that is replaced is removed just before the rename: for that
-// moment there is neither, as no system call exchanges two folders everywhere.
+// moment neither dataset is there, as not every system has a call that exchanges two folders.
 func (p *Plan) commit(parent, stage *os.Root, nodes map[string]json.RawMessage) error {
 	for _, folder := range groups(nodes) {
 		text, err := zarr.EncodeGroup(struct{}{}, nil)

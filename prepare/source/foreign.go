@@ -45,8 +45,8 @@ type ForeignError string
 
 func (e ForeignError) Error() string { return string(e) }
 
-// ForeignFile returns what is known about a file of a format that is not read, and what to do; "" for any other
-// file.
+// ForeignFile returns what is known about a file of a format that is not read, and the advice for the user; ""
+// for any other file.
 func ForeignFile(root *vfs.Root, path string) string {
 	if what := foreign[strings.ToLower(filepath.Ext(path))]; what != "" {
 		return what

@@ -96,7 +96,7 @@ func (f VOCFolder) has(root *vfs.Root) bool {
 	return bytes.Contains(ReadHead(root, found[0], 512), []byte("<annotation"))
 }
 
-// YOLOFile returns the YAML file of a folder that describes a YOLO set, "" if there is none.
+// YOLOFile returns the YAML file of a folder that describes a YOLO set, "" if the folder has no such file.
 func YOLOFile(root *vfs.Root, folder string) string {
 	for _, pattern := range []string{"*.yaml", "*.yml"} {
 		found := root.Glob(folder, pattern)
@@ -173,8 +173,8 @@ var pairNames = [][2]string{{"leftImg8bit", "gtFine"}, {"images", "masks"}, {"im
 	{"imgs", "masks"}, {"image", "mask"},
 	{"img", "mask"}, {"JPEGImages", "SegmentationClass"}, {"images", "labels"}}
 
-// MaskPairs returns the pairs of images and masks in a folder, or in its subfolders with split names; nil if there
-// are none.
+// MaskPairs returns the pairs of images and masks in a folder, or in its subfolders with split names; nil if the
+// folder has no pairs.
 func MaskPairs(root *vfs.Root, folder string) (list []MaskPair) {
 	for _, names := range pairNames {
 		p := MaskPair{Images: filepath.Join(folder, names[0]), Masks: filepath.Join(folder, names[1])}
@@ -279,7 +279,7 @@ func jsonIn(root *vfs.Root, folder string, names int) (found []string) {
 	return nil
 }
 
-// afterColon returns what follows the colon after a JSON key, without blanks.
+// afterColon returns the text after the colon that follows a JSON key, without blanks around it.
 func afterColon(text []byte) []byte {
 	text, _ = bytes.CutPrefix(bytes.TrimSpace(text), []byte(":"))
 	return bytes.TrimSpace(text)

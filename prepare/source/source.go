@@ -32,9 +32,9 @@ type Source interface {
 	// Info says what the source is. It does not change.
 	Info() Info
 
-	// Samples yields every sample, beginning with the first one at each call. An error means that the source itself
-	// cannot be read any further, and ends the sequence. A sample with unreadable values is yielded like any other
-	// sample, and its Data returns the error, so that the caller can skip it.
+	// Samples yields every sample, beginning with the first sample at each call. An error means that the source
+	// itself cannot be read any further, and ends the sequence. A sample with unreadable values is yielded like any
+	// other sample, and its Data returns the error, so that the caller can skip it.
 	Samples() iter.Seq2[Sample, error]
 
 	// Close closes the files of the source. Data of its samples cannot be read afterwards.

@@ -25,7 +25,7 @@ func IsSplit(name string) bool { return splitRank(name) >= 0 }
 func TrainingName(name string) bool { return splitRank(name) == 0 }
 
 // CompareSplits orders split names: training, validation, test. Names of one purpose are in alphabetical order, and
-// other names come before all of them.
+// names without a purpose come before all others.
 func CompareSplits(a, b string) int {
 	if d := splitRank(a) - splitRank(b); d != 0 {
 		return d
@@ -64,7 +64,8 @@ func SplitsOfFiles(files []string) FileSplits {
 	return s
 }
 
-// splitInName returns the word of a name that is a split name; "" if there is none, or different ones.
+// splitInName returns the word of a name that is a split name; "" if there is no such word, or words of different
+// splits.
 func splitInName(name string) (found string) {
 	for _, word := range strings.FieldsFunc(name, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

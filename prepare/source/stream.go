@@ -119,8 +119,8 @@ type skipper struct {
 // Read implements io.Reader.
 func (s *skipper) Read(p []byte) (int, error) { return s.buf.Read(p) }
 
-// Seek implements io.Seeker as far as archive/tar needs it: forward from the current position, and the question
-// where that position is. The position of the file is ahead of the reader by what is buffered.
+// Seek implements io.Seeker as far as archive/tar needs it: forward from the current position, and a Seek by 0
+// that returns the position. The file's position is ahead of the reader's by the buffered bytes.
 func (s *skipper) Seek(offset int64, whence int) (int64, error) {
 	at, err := s.file.Seek(0, io.SeekCurrent)
 	if err != nil || whence != io.SeekCurrent {

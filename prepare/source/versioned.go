@@ -20,8 +20,8 @@ var ErrVersioned = errors.New("its folder also holds rows that were deleted or r
 // that were deleted or replaced, and only the log says which files are current. Reading all files would bring
 // deleted rows back.
 var versioned = []struct {
-	// globs; a folder that matches one of them is such a table. No glob begins with a wildcard, as that would list
-	// the folder
+	// globs; a folder that matches a glob is such a table. No glob begins with a wildcard, as that would list the
+	// folder
 	marks []string
 	name  string
 	code  string // a program of Python that writes the present rows of the table, its first argument

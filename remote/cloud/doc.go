@@ -1,7 +1,7 @@
 // Package cloud opens buckets by their URLs: s3://, gs://, azblob:// and file:// with
 // gocloud.dev/blob, hdfs:// with package hdfs, and https://, http:// and hf:// with package web.
-// Credentials come from where the users of each cloud keep them, and options of a URL are the ones
-// that gocloud.dev documents:
+// Credentials come from where the users of each cloud keep them, and options of a URL are the
+// options that gocloud.dev documents:
 //
 //	s3://lab/train?region=eu-west-1
 //	s3://lab/train?endpoint=https://minio:9000&use_path_style=true&region=us-east-1

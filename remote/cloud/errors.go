@@ -80,7 +80,8 @@ var denials = []string{
 	"XAdminUserNotFound", "failed to retrieve credentials", "get credentials",
 }
 
-// advice is what to do about something missing, which each SDK reports in words of its own.
+// advice says what to do about missing credentials or settings, for which each SDK has an error
+// text of its own.
 type advice struct {
 	said string
 	kind error
@@ -118,7 +119,7 @@ var knownErrors = []advice{
 		"; name the account: ?storage_account=NAME, or AZURE_STORAGE_ACCOUNT"},
 }
 
-// adviceFor returns the advice for an error's text, the zero advice if there is none.
+// adviceFor returns the advice for an error's text, the zero advice if the text is unknown.
 func adviceFor(text string) advice {
 	for _, h := range knownErrors {
 		if strings.Contains(text, h.said) {
@@ -133,7 +134,7 @@ func says(err error, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(err.Error(), w) })
 }
 
-// statusOf returns the HTTP status of an error, 0 if it has none.
+// statusOf returns the HTTP status of an error, 0 if the error has no status.
 func statusOf(err error) int {
 	var s interface{ HTTPStatusCode() int }
 	if errors.As(err, &s) {

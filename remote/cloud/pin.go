@@ -69,9 +69,9 @@ func (clockRetryer) MaxAttempts() int { return 2 }
 // RetryDelay implements aws.Retryer.
 func (clockRetryer) RetryDelay(int, error) (time.Duration, error) { return 0, nil }
 
-// before adds to a request what the SDK needs for the pinned version. It also switches off S3's own
-// retries, except the one that corrects the clock: package requests retries, with one limit for
-// all.
+// before adds to a request the headers or conditions with which the SDK asks for the pinned
+// version. It also switches off S3's own retries, except the retry that corrects the clock: package
+// requests retries, with one limit for all.
 func (p *pin) before(as func(any) bool) error {
 	var tuning *[]func(*s3.Options)
 	if as(&tuning) {

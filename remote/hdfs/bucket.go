@@ -149,7 +149,7 @@ func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, _ []byt
 	return page, ctx.Err()
 }
 
-// readFolder returns the entries of a folder; none if it does not exist or is a file.
+// readFolder returns the entries of a folder; no entries if the path does not exist or is a file.
 func readFolder(c *hdfs.Client, folder string) ([]os.FileInfo, error) {
 	f, err := c.Open(path.Clean(folder))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -61,7 +61,7 @@ func kindOf(err error) error {
 	return nil
 }
 
-// cause returns what the namenode said, with the user and the namenode that were asked.
+// cause returns the error of the namenode, with the user and the namenode that were asked.
 func (b *bucket) cause(err error) error {
 	text := err.Error()
 	var java hdfs.Error

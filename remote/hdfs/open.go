@@ -78,8 +78,8 @@ func (b *bucket) configure(u *remote.URL, conf hadoopconf.HadoopConf) error {
 	return nil
 }
 
-// namenodes returns the addresses of a cluster: the ones that the configuration has for its name,
-// otherwise the host.
+// namenodes returns the addresses of a cluster: the addresses that the configuration has for its
+// name, otherwise the host.
 func namenodes(conf hadoopconf.HadoopConf, host string) (list []string) {
 	for key, value := range conf {
 		if strings.HasPrefix(key, "dfs.namenode.rpc-address."+host+".") || key == "dfs.namenode.rpc-address."+host {
@@ -127,7 +127,7 @@ func (b *bucket) Close() error {
 	return b.client.Close()
 }
 
-// Limits of time, since the library has none.
+// Limits of time, since the library has no limits.
 const (
 	dialTime  = 5 * time.Second
 	idleTime  = time.Minute      // of a connection, without a byte although one is expected

@@ -22,7 +22,7 @@ func (s *checksums) makeArrived(g *grid) error {
 	return nil
 }
 
-// of returns the checksum that a block in the mirror must have; known is false if there is none. A block without a
+// of returns the checksum that a block in the mirror must have; known is false if it is not known. A block without a
 // checksum in the dataset is compared with its checksum on arrival, which finds damage on this machine's disk but not
 // on the way.
 func (s *checksums) of(ctx context.Context, x *extent, block int64) (want uint32, known bool, err error) {
@@ -46,7 +46,7 @@ func (s *checksums) of(ctx context.Context, x *extent, block int64) (want uint32
 	return sums.Of(block), true, nil
 }
 
-// noteArrived stores the checksums of blocks that have arrived, if the dataset has none.
+// noteArrived stores the checksums that blocks had on arrival, if the dataset has no checksums.
 func (s *checksums) noteArrived(x *extent, from, to int64, data []byte) error {
 	if !x.foreign() {
 		return nil

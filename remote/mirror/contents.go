@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// contents lists the parts of an HDF5 file that are fetched when they are needed; Open fetches all others.
+// contents lists the parts of an HDF5 file that are fetched when they are needed; Open fetches all other parts.
 type contents struct {
 	file   *meta.File
 	plain  []part            // large arrays that can be mapped; tidy

@@ -117,8 +117,8 @@ func (e *engine) allow(n int) {
 	e.pumpLocked()
 }
 
-// needLocked appends the jobs of blocks to list, each once. Adjacent blocks come in one request, even if some of them
-// were already queued in another.
+// needLocked appends the jobs of blocks to list, each once. Adjacent blocks come in one request, even if some of the
+// blocks were already queued in another request.
 func (e *engine) needLocked(list []*job, r blocks) []*job {
 	for b := r.from; b < r.to; b++ {
 		j := e.jobs[r.x.base+b]
@@ -220,8 +220,8 @@ func (e *engine) wake() {
 const maxLater = 4096
 
 // widenLocked extends a job that is about to start by adjacent blocks that were not fetched. If the
-// whole dataset fits in the cache, all of it will be needed, so larger requests cost nothing; their
-// size grows with the bytes fetched so far, so that the first batches do not wait for others.
+// whole dataset fits in the cache, all its blocks will be needed, so larger requests cost nothing;
+// their size grows with the bytes fetched so far, so that the first batches do not wait for others.
 func (e *engine) widenLocked(j *job) {
 	if !e.d.index.fits || e.d.memory.active() {
 		return
@@ -244,7 +244,7 @@ func (e *engine) widenLocked(j *job) {
 	}
 }
 
-// growth limits a request to this fraction of what was fetched before it.
+// growth limits a request to this fraction of the bytes that were fetched before.
 const growth = 16
 
 // absorbLocked adds a block to a job, unless the block is present, under way, or waited for.

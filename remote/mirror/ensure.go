@@ -77,8 +77,8 @@ func (d *cache) ensureAlong(ctx context.Context, ranges []blocks, along func() [
 	}
 }
 
-// missing requests the blocks of a use that are not present, and checks those that are present and were not checked
-// yet.
+// missing requests the blocks of a use that are not present, and checks the blocks that are present and were not
+// checked yet.
 func (d *cache) missing(ctx context.Context, u *use, along func() []blocks) ([]*job, error) {
 	var need, next []blocks
 	for _, r := range u.ranges {

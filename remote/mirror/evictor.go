@@ -16,7 +16,7 @@ import (
 )
 
 // evictor keeps all mirrors of a cache folder within their limit. It removes mirrors that no process has open first,
-// those unused for longest before others; then segments of its own mirror that were not used for longest. Segments in
+// the mirror unused for longest first; then the segments of its own mirror that were unused for longest. Segments in
 // use are never removed.
 type evictor struct {
 	dir, own string
@@ -137,7 +137,7 @@ func (k *evictor) evict(n int64) (freed int64) {
 	return freed
 }
 
-// idle returns the other mirrors, those that were not used for longest first.
+// idle returns the other mirrors, the mirrors unused for longest first.
 func (k *evictor) idle() []string {
 	type mirror struct {
 		name string
@@ -158,7 +158,7 @@ func (k *evictor) idle() []string {
 }
 
 // removeIdle removes a mirror that no process has open, and returns the disk space that it had. It renames the folder
-// first: a process that opens the mirror at this moment makes a new one instead of finding half of the old one.
+// first: a process that opens the mirror at this moment makes a new mirror instead of finding half of the old mirror.
 func removeIdle(dir string) int64 {
 	f, err := os.OpenFile(filepath.Join(dir, stateName), os.O_RDWR, 0)
 	if err != nil {

@@ -26,7 +26,7 @@ type fetcher struct {
 	version version
 }
 
-// version distinguishes the dataset that was opened from another one in its place.
+// version distinguishes the dataset that was opened from a dataset that has replaced it.
 type version struct {
 	etag string // for an HDF5 file: no other version of the object is read
 	seal seal   // for a flat dataset
@@ -63,7 +63,7 @@ func (f *fetcher) fetch(ctx context.Context, j *job) error {
 }
 
 // tries is how often blocks are fetched that differ from their checksums. A single difference may be an accident on the
-// way; after several, the object itself is damaged.
+// way; after several differences, the object itself is damaged.
 const tries = 3
 
 // fetchRun fetches blocks [from, to) in one request, compares them with their checksums and stores them.
@@ -242,7 +242,7 @@ func (f *fetcher) fetchLarge(ctx context.Context, x *extent, block int64) error 
 	return nil
 }
 
-// seal distinguishes the manifest that was opened from another one under its key.
+// seal distinguishes the manifest that was opened from a manifest that has replaced it under the same key.
 type seal struct {
 	keys []string // keys of the newest manifest and of the generation; nil for HDF5, whose requests name a version
 	crc  uint32
@@ -256,8 +256,8 @@ func newSeal(key, newest string, m *store.Manifest, text []byte) seal {
 }
 
 // ifReplaced replaces the error of a wrong or missing block if the dataset was replaced since it was opened: its
-// manifest is another one by now, or missing while a new dataset is being sent. A later generation does not count,
-// since it leaves the files of earlier ones in place.
+// manifest differs by now, or is missing while a new dataset is being sent. A later generation does not count,
+// since it leaves the files of earlier generations in place.
 func (f *fetcher) ifReplaced(ctx context.Context, err error) error {
 	if f.version.seal.keys == nil || !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, remote.ErrNotFound) {
 		return err

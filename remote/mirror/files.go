@@ -153,7 +153,7 @@ func openFolder(dir string) (*os.Root, error) {
 }
 
 // folderName returns the name of a mirror's folder: the same for the same content from the same place, so that
-// processes share a mirror and a changed dataset gets a new one.
+// processes share a mirror and a changed dataset gets a new mirror.
 func folderName(parts ...string) string {
 	sum := sha256.Sum256([]byte(stateMagic + "\x00" + strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:16])
@@ -169,7 +169,7 @@ func sparse(root *os.Root, name string, size int64, header []byte) error {
 	return errors.Join(err, f.Truncate(size), f.Close())
 }
 
-// merge sorts ranges of blocks and joins those that touch.
+// merge sorts ranges of blocks and joins adjacent ranges.
 func merge(ranges []blocks) []blocks {
 	slices.SortFunc(ranges, func(a, b blocks) int {
 		if n := a.x.base - b.x.base; n != 0 {

@@ -29,7 +29,7 @@ type plan struct {
 	prepare func(ctx context.Context) (*store.Dataset, error)
 }
 
-// path returns what is opened, in the mirror's folder dir.
+// path returns the path of the dataset to open, in the mirror's folder dir.
 func (p *plan) path(dir string) string { return filepath.Join(dir, p.file) }
 
 // maxManifest limits the memory that a hostile manifest can take. Package store has the same limit.
@@ -78,8 +78,8 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	return op.planZarr(key, m, data), nil
 }
 
-// others are the answers for a key without a manifest. All requests are sent at the same time, together with the one
-// for Zarr's manifest: the key may be a folder of raw samples, whose reader waits for the result.
+// others are the answers for a key without a manifest. All requests are sent at the same time, together with the
+// request for Zarr's manifest: the key may be a folder of raw samples, whose reader waits for the result.
 type others struct {
 	all     sync.WaitGroup
 	foreign [3]error // answers for the files of Zarr that penstock did not write
@@ -88,8 +88,8 @@ type others struct {
 }
 
 // lookForOthers asks, while the manifest is on its way, whether the key is something else: Zarr of another program, or
-// an HDF5 file. One after the other, the answers would each cost a round trip before an error or an HDF5 file could be
-// told.
+// an HDF5 file. If the requests were sent one after the other, each would cost a round trip before an HDF5 file is
+// opened or an error returned.
 func (op *opener) lookForOthers(ctx context.Context, key string) *others {
 	o := new(others)
 	for i, name := range []string{layout.ZarrNode, ".zgroup", ".zarray"} {
@@ -108,7 +108,7 @@ func (op *opener) lookForOthers(ctx context.Context, key string) *others {
 var rawFiles = []string{".tar", ".tgz", ".gz", ".zst", ".bz2", ".xz", ".zip", ".parquet", ".arrow", ".feather", ".csv",
 	".tsv", ".jsonl", ".ndjson", ".json", ".tfrecord", ".mds", ".npy", ".npz"}
 
-// plan returns the plan of what was found, or the error absent if that is nothing.
+// plan returns the plan for the dataset that was found; if nothing was found, it returns the error absent.
 func (o *others) plan(absent error) (*plan, error) {
 	o.all.Wait()
 	switch {
@@ -143,8 +143,8 @@ func (op *opener) prepareFlat(key string, m *store.Manifest, data []byte) (*stor
 }
 
 // skeleton makes all files of a flat dataset: headers follow from the manifest, payloads are
-// holes. The manifest comes last, so that a skeleton without one is not finished. If one exists
-// already, its files are compared with the expected ones.
+// holes. The manifest comes last, so that a skeleton without a manifest is not finished. If a
+// skeleton exists already, its files are compared with the expected files.
 func (op *opener) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) error {
 	if got, err := op.cache.files.readAll(layout.ManifestName, int64(len(data))+1); err == nil && bytes.Equal(got, data) {
 		if _, err := store.OpenFlat(op.cache.files.dir); err == nil {

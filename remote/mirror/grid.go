@@ -30,8 +30,8 @@ const (
 type grid struct {
 	extents []*extent
 	files   map[string][]*extent // the extents of a file, by its path
-	// packed has the chunks of all packed columns; nil if there are none, or if they came with the
-	// metadata.
+	// packed has the chunks of all packed columns; nil if no column is packed, or if the chunks
+	// came with the metadata.
 	packed   *extent
 	blocks   int64
 	segments int64
@@ -88,8 +88,8 @@ func (g *grid) add(e layout.Extent, row int64) (*extent, error) {
 	return x, g.number(x)
 }
 
-// number adds an extent to the grid: its blocks and segments get the numbers after those of the extents before it. A
-// manifest that needs too many blocks or extents is refused.
+// number adds an extent to the grid: its blocks and segments get the numbers after the numbers of the extents
+// before. A manifest that needs too many blocks or extents is refused.
 func (g *grid) number(x *extent) error {
 	x.base, x.segment, x.loading = g.blocks, g.segments, make(chan struct{}, 1)
 	x.right.Make(x.count)

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// index knows which blocks of a dataset are in the mirror, and which of them this process has found
+// index knows which blocks of a dataset are in the mirror, and which blocks this process has found
 // right. It has no lock: bits are changed atomically, the bits of the state by all processes.
 type index struct {
 	files *files

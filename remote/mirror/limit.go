@@ -28,9 +28,7 @@ func (l *limiter) add(arrived int64, err error) {
 	l.note(time.Now(), arrived, err)
 }
 
-// note takes what arrived up to a time, and adapts the limit. An error halves it, as TCP does: stores refuse requests
-// that come too fast, and every repeated refusal makes the pause longer. Rates are compared over limiterLooks at least,
-// since single answers come in bursts; a longer time without an answer was idle, and says nothing about the link.
+// note counts the bytes that arrived up to a time, and adapts the limit.
 func (l *limiter) note(at time.Time, arrived int64, err error) {
 	if err != nil {
 		l.now = max(1, l.now/2)
@@ -54,8 +52,8 @@ func (l *limiter) note(at time.Time, arrived int64, err error) {
 }
 
 // judge raises the limit by half while more requests in flight bring more bytes, and lowers it when the rate falls. It
-// only judges times in which the limit was reached: otherwise the rate is what was asked for and not what the link can
-// do.
+// only judges times in which the limit was reached: otherwise the rate shows how much was asked for, and not how fast
+// the link is.
 func (l *limiter) judge(rate float64) {
 	switch {
 	case !l.full:

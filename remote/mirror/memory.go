@@ -66,15 +66,15 @@ func (m *memory) drop(block int64) {
 	}
 }
 
-// reason returns why blocks are held in memory, "" if none ever was.
+// reason returns why blocks are held in memory, "" if no block ever was.
 func (m *memory) reason() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.why
 }
 
-// buffers keeps the memory of finished requests for others, by the power of two of its size.
-// Growing a slice would copy bytes that nobody needs, and new memory costs page faults.
+// buffers keeps the memory of finished requests for later requests, by the power of two of
+// its size.
 var buffers [bits.UintSize]sync.Pool
 
 // borrow returns n > 0 bytes with arbitrary content. giveBack returns them to buffers.

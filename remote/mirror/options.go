@@ -11,10 +11,10 @@ import (
 
 // Options configures Open. The zero value of every field is usable.
 type Options struct {
-	// Fields opens only these fields, in this order, and fetches no others; nil means all.
+	// Fields opens only the named fields, in this order, and fetches no other fields; nil means all fields.
 	Fields []string
 
-	// Split opens only the records of this split, numbered from 0; empty means all.
+	// Split opens only the records of this split, numbered from 0; empty means all records.
 	Split string
 
 	// Deleted opens deleted records, too: see mmapds.WithDeleted.
@@ -24,8 +24,8 @@ type Options struct {
 	// (os.UserCacheDir). It is created if it does not exist, and nobody else may write to it.
 	CacheDir string
 
-	// CacheBytes limits the disk space of all mirrors in CacheDir together; 0 means 90 % of what is
-	// free on the disk or taken by mirrors.
+	// CacheBytes limits the disk space of all mirrors in CacheDir together; 0 means 90 % of the
+	// space that is free on the disk or taken by mirrors.
 	CacheBytes int64
 
 	// Policy says how faults of the store are treated.
@@ -35,8 +35,8 @@ type Options struct {
 	memoryBytes  int64 // for blocks that find no room on disk; 0 means defaultMemoryBytes
 }
 
-// maxInFlight is the most concurrent requests. The limiter finds out how many of them make the link
-// faster.
+// maxInFlight is the most concurrent requests. The limiter finds out up to which number more
+// requests make the transfer faster.
 const maxInFlight = 128
 
 // Defaults of options that only tests set: with less, a small dataset needs several requests and

@@ -15,8 +15,8 @@ var (
 // Complete implements mmapds.Pager.
 func (d *cache) Complete() bool { return d.index.whole.Load() }
 
-// Stays implements mmapds.Pager. If blocks are evicted to make room for others, or had no room on
-// disk, no block stays.
+// Stays implements mmapds.Pager. If blocks are evicted to make room for other blocks, or had no
+// room on disk, Stays is false for all blocks.
 func (d *cache) Stays() bool { return d.index.fits && !d.memory.active() }
 
 // Acquire implements mmapds.Pager.
@@ -47,8 +47,8 @@ func (d *cache) ReadAt(path string, p []byte, off int64) error {
 	return nil
 }
 
-// overlay replaces bytes of the mirror's files by blocks held in memory, for as long as somebody
-// uses these.
+// overlay replaces bytes of the mirror's files by blocks held in memory, for as long as a reader
+// uses these blocks.
 type overlay struct {
 	mu   sync.RWMutex
 	held map[int64]*heldBlock // by block

@@ -32,7 +32,7 @@ func tidy(list []part, gap int64) []part {
 	return out
 }
 
-// minus returns the bytes of list that are not in others. Both lists are tidy.
+// minus returns the bytes of list that are not in the list others. Both lists are tidy.
 func minus(list, others []part) (rest []part) {
 	for _, p := range list {
 		for i := firstEnding(others, p.off); i < len(others) && others[i].off < p.end(); i++ {
@@ -50,7 +50,7 @@ func minus(list, others []part) (rest []part) {
 	return rest
 }
 
-// touches reports whether a part shares bytes with one of tidy others.
+// touches reports whether a part shares bytes with a range of the tidy list others.
 func touches(p part, others []part) bool {
 	i := firstEnding(others, p.off)
 	return i < len(others) && others[i].off < p.end()

@@ -40,7 +40,7 @@ func newPlaces(chunks []part) ([]part, error) {
 	return slices.Clip(list), nil
 }
 
-// at returns the block with byte off of the file, or the next one if the byte is in none.
+// at returns the block with byte off of the file, or the next block if the byte is in no block.
 func (x *extent) at(off int64) int64 {
 	return int64(firstEnding(x.places, off))
 }

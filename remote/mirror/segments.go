@@ -8,7 +8,7 @@ import (
 )
 
 // segments counts the users of segments in this process, so that segments in use stay in the
-// mirror, and evicts others.
+// mirror, and evicts unused segments.
 type segments struct {
 	index *index
 

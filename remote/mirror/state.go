@@ -83,7 +83,7 @@ func (s *state) remove(block int64) {
 
 // use announces that this process uses a segment from now on. A reader calls use before it looks at
 // the block's bit, and an evicting process clears the bit before it looks at the users: so at least
-// one of them sees the other.
+// one of the two processes sees the change of the other.
 func (s *state) use(segment int64) {
 	if s.me < 0 {
 		return

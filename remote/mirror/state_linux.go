@@ -56,8 +56,9 @@ func (l locks) wait(from, n int64, limit time.Duration) bool {
 	return true
 }
 
-// openState maps the state in a folder, and creates it if there is none that fits. If the disk has
-// no room for it, the state is in the memory of this process, and the error says so.
+// openState maps the state in a folder, and creates it if it is missing or does not fit. If the
+// disk has no room for the state, the state is in the memory of this process, and the error says
+// so.
 func openState(root *os.Root, blocks, segments int64) (*state, error) {
 	f, err := root.OpenFile(stateName, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -110,8 +111,8 @@ func (s *state) mapFile(f *os.File, blocks, segments int64) error {
 	return nil
 }
 
-// allocate gives a file its length, with disk space for all of it. Some file systems have no
-// fallocate; zeros are written there.
+// allocate gives a file its length, with disk space for all of it. On file systems without
+// fallocate, it writes zeros.
 func allocate(f *os.File, size int64) error {
 	err := fallocate(f, 0, 0, size)
 	if !errors.Is(err, unix.EOPNOTSUPP) {

@@ -10,16 +10,17 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// checksums finds what blocks are compared with: the dataset's checksums, which are fetched when
-// they are first needed or, for blocks without one, the checksum that the block had on arrival.
+// checksums has the checksums with which blocks are compared: the dataset's checksums, which are
+// fetched when they are first needed or, for a block without a checksum, the checksum that the
+// block had on arrival.
 type checksums struct {
 	files  *files
 	client *requests.Client
 	counts *counts
 }
 
-// load returns the checksums of an extent's blocks, nil if the dataset has none. Several goroutines
-// that need them wait for one fetch.
+// load returns the checksums of an extent's blocks, nil if the dataset has no checksums. Several
+// goroutines that need them wait for a single fetch.
 func (s *checksums) load(ctx context.Context, x *extent) (layout.Checksums, error) {
 	if p := x.sums.Load(); p != nil || x.SumsPath == "" {
 		if p == nil {

@@ -63,7 +63,7 @@ type zarrFiles struct {
 }
 
 // skeleton makes all files. Shards that can be mapped are holes after their index. The manifest comes last, so that a
-// skeleton without one is not finished.
+// skeleton without a manifest is not finished.
 func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 	root, dir := z.op.cache.files.root, filepath.Join(z.op.cache.files.dir, zarrName)
 	last := path.Join(zarrName, layout.ZarrManifest)
@@ -101,9 +101,9 @@ func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 	return store.OpenZarr(dir, store.OpenOptions{})
 }
 
-// fetchNodes makes the files of metadata. The files that each generation replaces are computed from the others: in the
-// bucket a later generation may have replaced them already. If the computed files do not have the manifest's checksums,
-// another version of penstock wrote them in another way, and they are fetched.
+// fetchNodes makes the files of metadata. The files that each generation replaces are computed from the other files: in
+// the bucket a later generation may have replaced them already. If the computed files do not have the manifest's
+// checksums, another version of penstock wrote them in another way, and they are fetched.
 func (z *zarrFiles) fetchNodes(ctx context.Context, dir string) error {
 	var shared, replaced []string
 	for name := range z.manifest.Metadata {
@@ -142,7 +142,7 @@ func (z *zarrFiles) fetchNode(ctx context.Context, name string) error {
 	})
 }
 
-// repeat repeats a fetch whose bytes differ from what was written, up to three times.
+// repeat repeats a fetch, up to three times, if its bytes differ from the bytes that the writer wrote.
 func (z *zarrFiles) repeat(name string, fetch func() error) error {
 	for try := 1; ; try++ {
 		err := fetch()

@@ -105,8 +105,8 @@ func contentRange(text string) (begin, size int64, ok bool) {
 // maxTag bounds the length of a version, which is kept with each fetched block.
 const maxTag = 1 << 10
 
-// versionOf returns a strong ETag of an object or, if there is none, everything that tells versions
-// apart: weak ETag, time and size. "" means that the server says nothing.
+// versionOf returns a strong ETag of an object or, if it has no strong ETag, everything else that
+// tells versions apart: weak ETag, time and size. "" means that the server says nothing.
 func versionOf(h http.Header, size int64) string {
 	etag, date := h.Get("ETag"), h.Get("Last-Modified")
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// place is what a bucket is served by: a web server, or the Hugging Face Hub.
+// place is the kind of server of a bucket: a web server, or the Hugging Face Hub.
 type place interface {
 	// String returns the name for Bucket.String.
 	String() string
@@ -23,8 +23,8 @@ type place interface {
 	// list does the work of ListPage.
 	list(ctx context.Context, prefix, delimiter string) (remote.Page, error)
 
-	// explain returns what to do about a refusal, and its sentinel, which may be more precise than
-	// kind.
+	// explain returns advice for a refused request, and its sentinel, which may be more precise
+	// than kind.
 	explain(a *http.Response, kind error) (todo string, _ error)
 }
 
@@ -84,7 +84,7 @@ func (r *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ListPage lists what the place can list.
+// ListPage lists objects, if the place can list.
 func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, _ []byte) (remote.Page, error) {
 	return b.list(ctx, prefix, delimiter)
 }

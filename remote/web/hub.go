@@ -18,7 +18,7 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// hub is the files of a dataset of the Hugging Face Hub, all from one commit: the one that the
+// hub is the files of a dataset of the Hugging Face Hub, all from one commit: the commit that the
 // revision names at the first request. A revision such as main may move while a reader is at work.
 // See https://huggingface.co/docs/hub/api.
 type hub struct {

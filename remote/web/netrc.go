@@ -11,7 +11,7 @@ import (
 )
 
 // netrcLogin returns the login for a host in $NETRC or ~/.netrc, and a name of its place for
-// errors; nil if there is none.
+// errors; nil if the file has no login for the host.
 func netrcLogin(host string) (*url.Userinfo, string, error) {
 	path := os.Getenv("NETRC")
 	if path == "" {

@@ -40,7 +40,7 @@ func (f *Block) Samples() int { return f.rows.N }
 func (f *Block) OddAt(i int) int { return f.rows.Odd[i].At }
 
 // doBlock makes the records of a block. The odd samples go through Do one by one, which must fail with a
-// SampleError: their block could not read them either.
+// SampleError: the block could not read these samples either.
 func (w *Worker) doBlock(b source.Block, s *Slot) {
 	if s.Block == nil {
 		s.Block = &Block{rows: source.NewRows(len(w.job.Source)), Records: digest.NewBlock(w.job.Schema.Specs())}

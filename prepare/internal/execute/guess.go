@@ -12,9 +12,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Guess finds the schema of records without any usable sample. A rank may have none, and its part must fit the
-// parts of the other ranks. It makes up two samples with images of different sizes: if both lead to the same
-// schema, it does not depend on the sample.
+// Guess finds the schema of records without any usable sample. A rank may have no usable sample, and its part
+// must fit the parts of the other ranks. It makes up two samples with images of different sizes: if both lead
+// to the same schema, the schema does not depend on the sample.
 func (j *Job) Guess(name string) error {
 	var schemas []store.Schema
 	// One is lying and one upright, so that options about sides show.

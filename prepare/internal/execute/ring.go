@@ -39,8 +39,8 @@ type ring struct {
 	busy   bool      // a worker is committing; stays true after an error
 }
 
-// aheadBytes is the memory in bytes of finished records that may wait for one that takes longer. Each worker may
-// have at least two ahead in any case.
+// aheadBytes is the memory in bytes of finished records that may wait for a record that takes longer. Each
+// worker may have at least two finished records in any case.
 const aheadBytes = 64 << 20
 
 // newRing returns a ring for a number of workers. Slots that wait take no more than memory bytes; 0 means
@@ -129,7 +129,8 @@ func (r *ring) work(ctx context.Context, w *Worker) (err error) {
 // that watches for that would wake more often; together this costs one percent of the time of decoding photos.
 const atOnce = 2 * time.Millisecond
 
-// pause yields to other goroutines if none could run for atOnce, and returns since when none could.
+// pause yields to other goroutines if the last yield, at the time since, was longer than atOnce ago. It returns the
+// time of the latest yield.
 func pause(since time.Time) time.Time {
 	now := time.Now()
 	if now.Sub(since) < atOnce {

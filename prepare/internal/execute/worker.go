@@ -56,7 +56,7 @@ func NewWorker(j *Job) *Worker {
 	return w
 }
 
-// read reads the values of the sample of s; [Worker.prepare] says what an error of it means.
+// read reads the values of the sample of s; [Worker.prepare] says what an error of read means.
 func (w *Worker) read(s *Slot) error {
 	w.values.Clear()
 	return s.Sample.Data.Read(w.values)
@@ -258,8 +258,8 @@ func (w *Worker) take(m part.Finished, s *Slot) {
 	s.Record.Summarize(j.Schema)
 }
 
-// StoredContent returns the digest by which a record is known again: of its images, or of all values if it has
-// none.
+// StoredContent returns the digest by which a record is known again: of the record's images, or of all values
+// if it has no images.
 func StoredContent(s store.Schema, values [][]byte) samples.Digest {
 	f := s.Fields
 	image := func(i int) bool { return f[i].Content == tensor.Image || f[i].Layout != "" && !f[i].OnImage() }

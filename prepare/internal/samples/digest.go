@@ -2,7 +2,7 @@
 // splits, and lists of samples that were left out. Nothing here depends on the number of workers.
 //
 // A [DigestSet] finds contents that came before, a [Splitter] chooses the split of a record by its content and can keep
-// the shares in every class, and a [SkippedList] keeps the reasons of samples that were left out. All of them are asked
+// the shares in every class, and a [SkippedList] keeps the reasons of samples that were left out. All three are asked
 // in the order of the source, and can be restored from a journal, so that a run that continues decides as the run that
 // was stopped would have.
 package samples

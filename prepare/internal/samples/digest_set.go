@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// DigestSet is a set of digests, each with the position of its sample, in 256 tables by first byte. Each table
-// grows on its own, so growing never takes the memory of the whole set a second time. A digest takes 21 to 43 bytes.
-// It is known by its first 96 bits: among 10^9 samples, two have the same by chance in one of 10^11 runs. The zero
-// value is empty.
+// DigestSet is a set of digests, each with the position of its sample, in 256 tables by first byte. Each table grows
+// on its own, so growing never takes the memory of the whole set a second time. A digest takes 21 to 43 bytes.
+// Digests are compared by their first 96 bits: among 10^9 samples, two have equal bits by chance in one of 10^11
+// runs. The zero value is empty.
 type DigestSet struct {
 	tables [256]digestTable
 	zero   *int64 // position of the digest of zero bytes: a table takes that for a free place
@@ -50,7 +50,7 @@ func (p *place) position(d Digest) (at int64, ok bool) {
 	return int64(binary.LittleEndian.Uint32(p[known:])), bytes.Equal(p[:known], d[:known])
 }
 
-// Add adds d with its position. If the set has it already, it returns the position that it was added with.
+// Add adds d with its position. If the set has d already, Add returns the position with which d was added.
 func (s *DigestSet) Add(d Digest, at int64) (before int64, added bool) {
 	if before, ok := s.Find(d); ok {
 		return before, false

@@ -15,9 +15,9 @@ type Skipped struct {
 	Reason string `json:"reason"`
 }
 
-// SkippedList is a list of samples that were left out, as compressed lines of JSON. A sample takes some bytes if its
-// reason is like others, so that a list of millions of duplicates fits into memory. The zero value is empty. A
-// SkippedList serves one goroutine.
+// SkippedList is a list of samples that were left out, as compressed lines of JSON. A sample takes a few bytes if
+// its reason is like the reasons before, so that a list of millions of duplicates fits into memory. The zero value
+// is empty. A SkippedList serves one goroutine.
 type SkippedList struct {
 	n      int64
 	chunks [][]byte // finished streams

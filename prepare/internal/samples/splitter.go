@@ -12,7 +12,7 @@ import (
 // dataset grows.
 //
 // With strata, the splits of each class have their shares to within one record. A record and its copies count once: the
-// first of them goes by its content to a split that lacks records, and the others follow it, so that no copy of a test
+// first of them goes by its content to a split that lacks records, and its copies follow it, so that no copy of a test
 // record is trained on. The choice depends on the records of the class that came before, so a record stays in its split
 // when others follow it.
 type Splitter struct {
@@ -65,7 +65,7 @@ func (s *Splitter) Fresh() []byte {
 	return fresh
 }
 
-// FreshBytes returns the length of what Fresh would return.
+// FreshBytes returns the length of the result of Fresh.
 func (s *Splitter) FreshBytes() int { return len(s.fresh) }
 
 // Restore takes over the counts of another Splitter, and contents that are new to s.
@@ -113,8 +113,8 @@ func (s *Splitter) Add(content Digest, class int64, split string) {
 	s.of(class)[i]++
 }
 
-// Choose returns the split of the next sample. hash decides among several, and samples of one content
-// are copies.
+// Choose returns the split of the next sample. hash decides among the splits that are possible; with
+// strata, samples of the same content get the same split.
 func (s *Splitter) Choose(hash, content Digest, class int64) string {
 	if !s.strata {
 		weights := make([]float64, len(s.shares))
@@ -179,8 +179,9 @@ func (s *Splitter) last(counts []int64, total int64) (most int) {
 	return most
 }
 
-// weights returns how likely the next record is to be in each split: in the largest or in one of the
-// others, and of those in the next one or in one of the rest.
+// weights returns the probability of each split for the next record. The splits are asked one after
+// the other, from the largest on: a record goes into a split with the chance that the split's share
+// of the remaining splits gives it, and otherwise to the next split.
 func (s *Splitter) weights(counts []int64) []float64 {
 	weights := make([]float64, len(s.shares))
 	left, share, total := 1.0, 0.0, int64(1)
@@ -200,10 +201,11 @@ func (s *Splitter) weights(counts []int64) []float64 {
 	return weights
 }
 
-// chance returns how likely the next record is to be in a split that lacks that many records, this one
-// counted: so that its count is its exact share rounded down or up, and each record, wherever it stands,
-// is as likely as the share says. A choice among those that lack most would prefer some places of an
-// order that has a period.
+// chance returns the probability with which the next record goes into a split. lacks is how many records
+// the split lacks of its exact share, with this record counted. So the split's count is always its exact
+// share, rounded down or up, and each record, wherever it stands, goes into the split as often as the
+// share says. If the split that lacks most were chosen instead, an order with a period would give some
+// of its places to one split only.
 func chance(share, lacks float64) float64 {
 	switch {
 	case lacks <= 0: // it has its share, rounded up

@@ -113,8 +113,8 @@ func (a *archive) fileGroups(ctx context.Context, name string, want func(ext str
 	}
 }
 
-// prefix returns what stands before the names of the samples of a group, so that names are unique: the file if
-// there are several, and the number of the archive if a file has several.
+// prefix returns the prefix of the names of a group's samples, which makes names unique: the file if there are
+// several files, and the number of the archive if a file has several archives.
 func (a *archive) prefix(g group) string {
 	name := ""
 	if len(a.files) > 1 {

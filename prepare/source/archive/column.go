@@ -133,7 +133,7 @@ func putNumbered(v *source.Values, field int, g group) error {
 	return nil
 }
 
-// find returns the member with the value in a group, nil if there is none.
+// find returns the member with the value in a group, nil if the group has no such member.
 func (c memberColumn) find(g group) *member {
 	if c.kind != imageMembers {
 		return g.get(c.ext)
@@ -171,8 +171,8 @@ func (c memberColumn) putNPY(v *source.Values, field int, data []byte) error {
 	if c.field.Ragged && len(got) > 0 {
 		got = got[1:]
 	}
-	// The first pass has looked at all arrays, so a difference means that this one was unreadable then, or has
-	// changed.
+	// The first pass has looked at all arrays, so a difference means that this array was unreadable in that
+	// pass, or has changed.
 	if f.DType != c.field.DType || !slices.Equal(got, want) || c.field.Ragged && len(f.Shape) == 0 {
 		return source.ValueError("the array is %v %v; the first sample's array makes it %v %v", f.DType, f.Shape,
 			c.field.DType, want)

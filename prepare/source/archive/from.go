@@ -44,7 +44,7 @@ const readBefore = 64
 // decompressed.
 func (a *archive) From(n int64) iter.Seq2[source.Sample, error] {
 	first := 0
-	// The last archive is never skipped, so that n beyond all samples ends in it like any other.
+	// The last archive is never skipped, so that the search also ends for an n beyond all samples.
 	for first < len(a.files)-1 && n >= a.samplesIn(first) {
 		n -= a.samplesIn(first)
 		first++

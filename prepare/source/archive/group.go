@@ -28,7 +28,7 @@ func (g *group) add(m member) {
 	g.members = append(g.members, m)
 }
 
-// get returns the member with that extension, nil if there is none.
+// get returns the member with that extension, nil if the group has no such member.
 func (g group) get(ext string) *member {
 	for i := range g.members {
 		if g.members[i].ext == ext {

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// archiveScan collects what a pass over the archives sees, until decide makes columns of it.
+// archiveScan collects the findings of a pass over the archives, from which decide makes columns.
 type archiveScan struct {
 	selection []column.Selection
 	remake    string   // command that writes the archive anew with its members in order; for error messages
@@ -37,7 +37,7 @@ type archiveScan struct {
 	others    source.Ignored // members that are not images
 }
 
-// memberScan is what was seen of the members with one extension, or of one key of JSON members.
+// memberScan has the findings about the members with one extension, or about one key of JSON members.
 type memberScan struct {
 	count   int64
 	guess   column.Guess
@@ -106,7 +106,7 @@ func (s *archiveScan) add(g group) error {
 }
 
 // check returns an error if a group is not exactly one sample: two members with one extension, or a second group
-// with the same key. In both cases one of them would silently be lost.
+// with the same key. In both cases a member or a sample would silently be lost.
 func (s *archiveScan) check(g group) error {
 	names := make(map[string]string, len(g.members)) // by extension
 	for _, m := range g.members {
@@ -138,8 +138,8 @@ var remakes = map[string]string{"tar": "tar --sort=name -cf NEW.tar -C FOLDER ."
 	"zip": "(cd FOLDER && zip -r ../NEW.zip .)"}
 
 // keySet holds the keys of the samples in one file, to notice keys that come again. It stores hashes, about 30
-// bytes a key, as a file can have millions of long names. Two keys with one 64-bit hash would be taken for one,
-// which is improbable enough; the seed is random, so an archive cannot be built for it.
+// bytes a key, as a file can have millions of long names. Two keys with the same 64-bit hash would count as one
+// key, which is improbable enough; the seed is random, so an archive cannot be built for it.
 type keySet struct {
 	number int // position of the file; the set starts anew with each file
 	seed   maphash.Seed
@@ -186,7 +186,7 @@ func (k *keySet) add(g group) keyState {
 }
 
 // setOf returns the number of the set of a group's extensions. Sets are shared by samples, so that a key costs four
-// bytes for it. After mostSets sets, all new ones count as set 0.
+// bytes for it. After mostSets sets, every new set counts as set 0.
 func (k *keySet) setOf(g group) int32 {
 	k.text = k.text[:0]
 	for _, m := range g.members {

@@ -71,7 +71,7 @@ func (z *zipFile) readDirectory() error {
 	return nil
 }
 
-// together moves the members of a sample behind the first of them. After sorting by name, members of other samples
+// together moves the members of a sample behind its first member. After sorting by name, members of other samples
 // can be between: a.d/x.png sorts after a.cls and before a.png.
 func (z *zipFile) together() {
 	places := make(map[string]int)

@@ -20,8 +20,8 @@ const (
 )
 
 // fortranColumn returns the column of an array in Fortran order. The file has the first element of all records,
-// then the second of all, and so on; a record is gathered from as many places as it has elements. Reading one
-// record would cost as much as reading many, so the column has no random access.
+// then the second element of all records, and so on; a record is gathered from as many places as it has
+// elements. Reading one record would cost as much as reading many, so the column has no random access.
 func (h Header) fortranColumn(field source.Field, count int64, r io.ReaderAt) Column {
 	return Column{Field: field, Count: count, Open: func() (Cursor, error) {
 		size := int64(h.DType.Size())
@@ -83,7 +83,7 @@ func (s *fortranReader) read() ([]byte, int, error) {
 	if n == 0 {
 		return nil, 0, io.EOF
 	}
-	// A block is not reused: cursors hand out slices of it.
+	// Cursors hand out slices of a block, so each block has new memory.
 	block := make([]byte, n*int64(s.record))
 	for first := 0; first < len(s.order); first += s.group {
 		order := s.order[first:min(first+s.group, len(s.order))]

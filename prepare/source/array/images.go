@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// lookedAt is the number of values in which FindImages looks for one that is not empty.
+// lookedAt is the number of values in which FindImages looks for a value that is not empty.
 const lookedAt = 8
 
 // FindImages gives columns the content of encoded images if their values are bytes that begin like image files:
@@ -136,7 +136,7 @@ type mappedCursor struct {
 	f func(buf, value []byte) ([]byte, error)
 }
 
-// Next returns what f makes of the next value, in memory of its own.
+// Next returns the next value after the conversion by f, in new memory.
 func (c mappedCursor) Next() ([]byte, error) {
 	value, err := c.Cursor.Next()
 	if err != nil {

@@ -91,9 +91,9 @@ func OpenNPZ(ctx context.Context, root *vfs.Root, path string, _ source.Options,
 	return named("npz", path, all, bad, selection, f, root)
 }
 
-// named returns the source of the selected arrays of a file, by default all. By default, arrays without axes are
-// left out with a hint. On success the source owns f and root; with an error named closes f, and the caller closes
-// root.
+// named returns the source of the selected arrays of a file, by default of all arrays. By default, arrays without
+// axes are left out with a hint. On success the source owns f and root; with an error named closes f, and the
+// caller closes root.
 func named(kind, path string, all []Column, bad Rejections, selection []column.Selection, f, root io.Closer) (
 	source.Source, error) {
 	var columns []Column

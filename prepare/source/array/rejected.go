@@ -18,7 +18,8 @@ type Rejection struct {
 // Rejections are the arrays of a source that cannot become fields.
 type Rejections []Rejection
 
-// Selected returns the error of the first rejected array that the selection names; nil if there is none.
+// Selected returns the error of the first rejected array that the selection names; nil if the selection names no
+// rejected array.
 func (m Rejections) Selected(list []column.Selection) error {
 	for _, f := range m {
 		for _, w := range list {

@@ -120,8 +120,8 @@ func (s *arrays) check() error {
 }
 
 // usual returns the --fields flag that selects the columns of the most common length; of several such lengths, the
-// one with the most bytes. It is a suggestion in messages, and the order of comparisons makes it the same in each
-// run.
+// length whose columns have the most bytes. It is a suggestion in messages, and the order of comparisons makes it
+// the same in each run.
 func usual(columns []Column) string {
 	count, size, most := make(map[int64]int), make(map[int64]int64), columns[0].Count
 	for _, c := range columns {
@@ -142,7 +142,7 @@ func usual(columns []Column) string {
 	return cmp.Or(column.FieldsCommand("", names), "--fields")
 }
 
-// listCommand returns the command that shows the lengths of all arrays, where there is one.
+// listCommand returns the command that shows the lengths of all arrays, where such a command exists.
 func (s *arrays) listCommand() string {
 	if s.info.Kind != "hdf5" {
 		return ""

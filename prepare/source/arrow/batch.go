@@ -275,8 +275,8 @@ func (l *loaded) blobs(spans []span, c *content) error {
 
 // bytes returns n bytes of a blob. Bytes from the file are appended to buf, whose memory the result shares.
 func (l *loaded) bytes(b *blob, at, n int64, buf *[]byte) ([]byte, error) {
-	// Offsets of values come from the file: each is checked against its buffer when it is used, and not all of them
-	// before.
+	// Offsets of values come from the file. Each offset is checked against its buffer when it is used; offsets that
+	// are not used are not checked.
 	if layout.Inside(at, n, b.at.size) != nil {
 		return nil, errExtent
 	}

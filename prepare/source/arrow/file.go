@@ -101,8 +101,8 @@ func (f *file) stream() error {
 	}
 }
 
-// ends reports whether this is a file with a footer, and not a stream. A file that begins as one and does not end
-// as one was cut off, or its writer stopped.
+// ends reports whether this is an Arrow file, with a footer, and not an Arrow stream. A file that begins with the
+// magic number of a file and does not end with it was cut off, or its writer stopped.
 func (f *file) ends() (isFile bool, err error) {
 	var head, tail [8]byte
 	// A file has two magic numbers and a length at least; a stream begins with two lengths and an offset.
@@ -278,7 +278,7 @@ func (f *file) dictionary(t *table, body span) error {
 	return nil
 }
 
-// find returns the node, at any depth, that has a dictionary; nil if there is none.
+// find returns the node, at any depth, that has a dictionary; nil if no node has it.
 func find(nodes []*node, id int64) *node {
 	for _, n := range nodes {
 		if n.dictionary == id {

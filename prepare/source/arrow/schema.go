@@ -165,7 +165,7 @@ func (n *node) extend(metadata []*table) {
 	}
 }
 
-// Extension is what the extension type of a column says.
+// Extension describes the extension type of a column.
 type Extension struct {
 	Shape   []int // shape of each list of numbers; nil if the type has none
 	Bool    bool  // the numbers are booleans: 0 is false, any other number is true
@@ -267,7 +267,7 @@ func (n *node) take(typ int64, t *table) {
 		if n.width <= 0 {
 			n.refused, n.width = fmt.Errorf("values of %d elements cannot become a field", n.width), max(n.width, 0)
 		}
-		// A child of bytes makes fixed-size binary the same as a fixed-size list of uint8 for all that follows.
+		// From here on, fixed-size binary is a fixed-size list with a child of bytes, like a list of uint8.
 		if typ == typeFixedBinary {
 			n.children, n.inline = []*node{{kind: fixed, width: 1, dtype: tensor.Uint8, dictionary: -1}}, true
 		}

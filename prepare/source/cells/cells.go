@@ -402,8 +402,9 @@ func (c *cells) nullable(path string) (m cellMember, err error) {
 	return m, c.missing(path, missing, "%s = %s.fillna(0)")
 }
 
-// tenX returns the matrix of a Cell Ranger file. It is stored as features by cells in CSC, so a column of it, a
-// cell, is contiguous: it is read as the CSR matrix of cells by features, which has the same arrays.
+// tenX returns the matrix of a Cell Ranger file. It is stored as features by cells in CSC, so the numbers of a
+// cell, a column of the matrix, are contiguous: it is read as the CSR matrix of cells by features, which has
+// the same arrays.
 func (c *cells) tenX() (list []cellMember, err error) {
 	names, err := c.names()
 	if err != nil {

@@ -61,7 +61,7 @@ type Value interface {
 }
 
 // Encoding returns the encoding-type that AnnData notes for a group or array, such as "categorical" or
-// "csr_matrix"; "" if there is none. AnnData before 0.7 noted h5sparse_format in its place.
+// "csr_matrix"; "" if it has no such attribute. AnnData before 0.7 noted h5sparse_format instead.
 func Encoding(h Hierarchy, path string) string {
 	if text := textOf(h, path, "encoding-type"); text != "" {
 		return text

@@ -111,7 +111,7 @@ func (c *Cells) float64s(to []byte, row, rows int) (int, PlainTraits) {
 }
 
 // takeCell is TakePlain for a cell whose end is known. It returns plainNone for cells that are not plain, and for
-// the rare ones with eight or more characters before a point. Eight digits are read by one operation, with no
+// the rare cells with eight or more characters before a point. Eight digits are read by one operation, with no
 // branch on how many of them belong to the cell: for cells of varying length such branches are mispredicted half of
 // the time.
 func takeCell(text string, begin, end int) (p Plain) {
@@ -120,7 +120,7 @@ func takeCell(text string, begin, end int) (p Plain) {
 	if text[begin] == '-' {
 		p.Traits = PlainNegative
 	}
-	// The trait of the sign as a number: 1 if there is one, without a branch.
+	// Skip the sign without a branch: the trait PlainNegative, divided by its bit, is 1 if the number has a sign.
 	begin += int(p.Traits / PlainNegative)
 	n := end - begin
 	head := binary.LittleEndian.Uint64([]byte(text[begin : begin+8]))
@@ -161,16 +161,16 @@ func takeCell(text string, begin, end int) (p Plain) {
 	return p
 }
 
-// pointIn returns the position of the first point among eight characters, 8 if there is none. It finds a zero byte
-// in the exclusive or, by the usual trick of subtracting 1 from each byte.
+// pointIn returns the position of the first point among eight characters, 8 if there is no point. It finds a zero
+// byte in the exclusive or, by the usual trick of subtracting 1 from each byte.
 func pointIn(eight uint64) int {
 	const points, ones, highs = 0x2e2e2e2e2e2e2e2e, 0x0101010101010101, 0x8080808080808080
 	x := eight ^ points
 	return bits.TrailingZeros64((x-ones)&^x&highs) / 8
 }
 
-// digitsBefore returns the number in the last count bytes before end, count <= 18, and whether all of them are
-// digits. It reads 24 bytes and replaces the ones before the number by zeros.
+// digitsBefore returns the number in the last count bytes before end, count <= 18, and whether all these bytes
+// are digits. It reads 24 bytes and replaces the bytes before the number by zeros.
 func digitsBefore(text string, end, count int) (n uint64, ok bool) {
 	before := text[end-24 : end]
 	keep := &keepDigits[count]

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Declared returns the selection of the fields that a loader asks for, in the notation of ParseFields, if one of them is
-// COLUMN=FIELD:TYPE; "" if all of them are names, with any characters.
+// Declared returns the selection of the fields that a loader asks for, in the notation of ParseFields, if any entry has
+// the form COLUMN=FIELD:TYPE; "" if all entries are plain names, with any characters.
 func Declared(fields []string) string {
 	var list []string
 	declares := false

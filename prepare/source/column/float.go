@@ -144,7 +144,8 @@ func quotient(n, d uint64) float64 {
 	if rest != 0 {
 		q |= 1 // below all bits that a float64 has room for, so it only breaks ties
 	}
-	// Ldexp for a power of 2 that is a float64, as is the product: neither is close to the limits of these.
+	// Ldexp for an exponent whose power of 2 is a normal float64. The product is normal, too: both are far from the
+	// limits of float64.
 	const bias, fraction = 1023, 52
 	return float64(q) * math.Float64frombits(uint64(bias+exponent)<<fraction)
 }
@@ -161,8 +162,8 @@ func parseDecimal(word string, size int) (float64, error) {
 var wholePowersOf10 = [...]uint64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
 	1e15, 1e16, 1e17, 1e18, 1e19}
 
-// lastDigits returns the number in the last count bytes of word, and whether all of them are digits. count is at
-// most 16, and word has at least eight bytes.
+// lastDigits returns the number in the last count bytes of word, and whether all these bytes are digits. count
+// is at most 16, and word has at least eight bytes.
 func lastDigits(word string, count int) (n uint64, ok bool) {
 	if count > 8 {
 		first, ok := EightDigits(word[len(word)-count:])
@@ -195,8 +196,8 @@ func allDigits(text string) bool {
 	return true
 }
 
-// EightDigits returns the number in the first eight bytes of text, and whether all of them are digits. It returns
-// false for a shorter text.
+// EightDigits returns the number in the first eight bytes of text, and whether all eight bytes are digits. It
+// returns false for a shorter text.
 func EightDigits(text string) (n uint64, ok bool) {
 	if len(text) < 8 {
 		return 0, false

@@ -32,7 +32,7 @@ func isAbsent(word string) bool {
 // blanks are the characters that may surround a number.
 const blanks = " \t\r\n"
 
-// Trimmed returns text without blanks around it. Most cells have none, which two comparisons find out.
+// Trimmed returns text without blanks around it. Most cells have no blanks, which two comparisons find out.
 func Trimmed(text string) string {
 	if n := len(text); n > 0 && text[0] > ' ' && text[n-1] > ' ' {
 		return text
@@ -51,8 +51,8 @@ type Guess struct {
 	notImages, images            bool // not JSON arrays of image names; some array is not empty
 	notList, isList, listsDiffer bool
 	floats                       bool // some list has numbers other than integers
-	// Some number is not safe in float32: above 2^24, where it does not hold all integers, or below its smallest
-	// normal number.
+	// wide: a number is not safe in float32, because it is above 2^24, where float32 does not hold all integers,
+	// or below the smallest normal number.
 	wide    bool
 	inexact bool  // some integer is not exact in float64
 	words   bool  // lists are words with blanks between, not in brackets

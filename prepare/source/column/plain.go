@@ -16,7 +16,8 @@ type Plain struct {
 	Traits PlainTraits
 }
 
-// PlainTraits is what the type of a column depends on, of one number or combined of many.
+// PlainTraits are the properties of a plain number from which the type of its column follows. The traits of several
+// numbers are combined by OR.
 type PlainTraits uint8
 
 // Traits of a plain number.
@@ -71,7 +72,7 @@ func TakePlain(text string) (p Plain, end int) {
 	return p, end
 }
 
-// takeDigits appends the digits of text from i on to the number n, at most 24 of them, and returns where they end.
+// takeDigits appends the digits of text from i on to the number n, at most 24 digits, and returns where they end.
 func takeDigits(text string, i int, n uint64) (uint64, int) {
 	for range 3 {
 		eight := binary.LittleEndian.Uint64([]byte(text[i : i+8]))

@@ -116,8 +116,8 @@ func Distinct(list []Selection, fields []string) error {
 	return fmt.Errorf("%w; name them with --fields", err)
 }
 
-// cutQuoted removes a quoted name from the front of an entry. is is false, and rest is text, if there is none or
-// its quote is not closed.
+// cutQuoted removes a quoted name from the front of an entry. If the entry does not begin with a quoted name or
+// its quote is not closed, is is false and rest is text.
 func cutQuoted(text string) (name, rest string, is bool) {
 	rest, is = strings.CutPrefix(text, `"`)
 	for is {

@@ -47,8 +47,8 @@ const (
 // kindNames has the names of kinds in --fields.
 var kindNames = map[string]Kind{"image": ImagePath, "images": ImagePaths, "base64": imageBase64, "label": label, "text": Text}
 
-// Type is the type of a column of a table, with what is needed to convert its cells. The zero value with a DType is
-// a column of single numbers.
+// Type is the type of a column of a table, with everything needed to convert its cells. The zero value with a DType
+// is a column of single numbers.
 type Type struct {
 	Kind    Kind
 	DType   tensor.DType     // of Numbers
@@ -227,7 +227,7 @@ func (t *Type) Append(b []byte, c Cell) ([]byte, error) {
 // [Missing].
 func (t *Type) SetMissing(what string, f source.Field) { t.missing, t.noValue = Missing(what, f) }
 
-// appendMissing appends the value that stands for a missing cell, or returns why there is none.
+// appendMissing appends the value that stands for a missing cell, or returns why the type has no such value.
 func (t *Type) appendMissing(b []byte) ([]byte, error) {
 	// SetMissing was not called, or there is no such value.
 	if t.missing == nil {
@@ -476,7 +476,7 @@ func (w withFiles) Files(v *source.Values) (files []string, rest []byte, err err
 }
 
 // putFiles sets a field of content Images to the content of files. The size is checked after each file, as a row
-// may name any number of them.
+// may name any number of files.
 func putFiles(v *source.Values, field int, paths []string, dir source.File) error {
 	record := v.Buffer(field)
 	var file []byte

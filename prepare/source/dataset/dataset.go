@@ -392,7 +392,7 @@ type raggedCursor struct {
 }
 
 // Next returns the rows of the next record. Offsets and values are read side by side, each in order. Every offset is
-// checked against the one before and the end of its extent, before a slice is made of their difference.
+// checked against the offset before and the end of its extent, before a slice is made of their difference.
 func (c *raggedCursor) Next() ([]byte, error) {
 	for c.left == 0 {
 		if c.extent == len(c.index.Extents) {

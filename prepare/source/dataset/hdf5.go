@@ -122,8 +122,8 @@ func OfUnits(kind, path string, columns *unit.Columns, records *unit.Records, hi
 	return s, nil
 }
 
-// ownHDF5 returns the dataset of this module in a file, nil if there is none. A view (a file of virtual datasets)
-// is an error that names the viewed dataset.
+// ownHDF5 returns the dataset of this module in a file, nil if the file has none. A view (a file of virtual
+// datasets) is an error that names the viewed dataset.
 func ownHDF5(path string, file *meta.File) (*store.Dataset, error) {
 	opened, err := layout.OpenHDF5(path, file, nil, layout.Refused)
 	if errors.Is(err, store.ErrView) {

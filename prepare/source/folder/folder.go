@@ -31,8 +31,8 @@ import (
 // classes are as in torchvision.datasets.ImageFolder: classes are the sorted names of the subfolders, and samples
 // are sorted by class, then by the path of their folder, then by name.
 //
-// If all subfolders have names of splits (train, val, test), each of them is such a folder of images. Their classes
-// together are the classes of the source.
+// If all subfolders have names of splits (train, val, test), each subfolder is such a folder of images. Their
+// classes together are the classes of the source.
 //
 // If there is no image at all, NumPy's .npy files are the samples, each of them one record. Hidden files and
 // folders are skipped. A file with an image extension is a sample whatever it contains, so that a broken image is
@@ -197,7 +197,7 @@ func (s *Folder) scan(ctx context.Context) error {
 	return err
 }
 
-// ignoredText describes the files in a folder without images, and which of them could be the source.
+// ignoredText describes the files in a folder without images, and says which of these files could be the source.
 func (s *Folder) ignoredText() string {
 	first := s.info.Ignored.First
 	if s.info.Ignored.Count == 0 {

@@ -23,7 +23,7 @@ type leftOut struct {
 }
 
 // maxRead limits the texts that are read: each image that they name costs a request in a bucket. The first texts of
-// a folder are like the others.
+// a folder stand for all others.
 const maxRead = 20
 
 // add considers the ignored files of the folder rel of the source dir.
@@ -83,7 +83,8 @@ func imageIn(root *vfs.Root, path, top string) string {
 	return ""
 }
 
-// err returns the error for data that would be left out, nil if there is none. unit is what the samples are called.
+// err returns an error if data would be left out; nil if no data would be. unit is the word for samples in the
+// message.
 func (l *leftOut) err(root, unit string) error {
 	switch {
 	case l.count > 0:

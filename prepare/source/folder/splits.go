@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// scanSplits lists folders of splits. Either all of them have class folders, or none of them has.
+// scanSplits lists folders of splits. Either all split folders have class folders, or no split folder has any.
 func (s *Folder) scanSplits(ctx context.Context, splits []string) error {
 	// Records are stored in this order: training first.
 	slices.SortFunc(splits, source.CompareSplits)
@@ -49,8 +49,8 @@ func (s *Folder) scanSplits(ctx context.Context, splits []string) error {
 	return s.scanSplitClasses(ctx, inside, slices.Sorted(maps.Keys(all)))
 }
 
-// halfSplits returns an error if two or more folders have names of splits and others have not. As classes, the
-// names of the splits would be labels that say which split an image is in.
+// halfSplits returns an error if two or more folders have names of splits and other folders have not. As
+// classes, the names of the splits would be labels that say which split an image is in.
 func halfSplits(names []string) error {
 	others := slices.DeleteFunc(slices.Clone(names), source.IsSplit)
 	splits := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !source.IsSplit(n) })
@@ -110,7 +110,7 @@ func (s *Folder) setClasses(classes []string, filled map[string]bool) error {
 	return nil
 }
 
-// checkSplits returns an error if a split has no images, and others have some.
+// checkSplits returns an error if a split has no images, and other splits have some.
 func (s *Folder) checkSplits() error {
 	for _, split := range s.info.Splits {
 		if s.info.Count > 0 && !slices.ContainsFunc(s.folders, func(f folder) bool { return f.split == split }) {

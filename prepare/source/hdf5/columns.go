@@ -21,10 +21,10 @@ import (
 // trim returns a path without slashes at its ends: HDF5 writes "/a/b", and people write "a/b".
 func trim(path string) string { return strings.Trim(path, "/") }
 
-// Columns returns the selected columns, and the datasets and links that make none. Without a selection it returns all
-// columns that make a field. Then a dataset with records that cannot be read is an error, as a conversion that leaves
-// data out in silence would look complete. Excepted are datasets that cannot have a value for each record: those that
-// are not of numbers and differ in length from the datasets of numbers.
+// Columns returns the selected columns, and the datasets and links that make no column. Without a selection it
+// returns all columns that make a field. Then a dataset with records that cannot be read is an error, as a conversion
+// that leaves data out in silence would look complete. Excepted are datasets that cannot have a value for each
+// record: their elements are not numbers, and their length differs from the length of the datasets of numbers.
 func (f *File) Columns(selection []column.Selection) (columns []array.Column, bad array.Rejections, err error) {
 	if err := f.frame(); err != nil && len(selection) == 0 {
 		return nil, nil, err
@@ -140,8 +140,8 @@ type unreadDataset struct {
 	err error
 }
 
-// split adds the datasets that cannot have a value for each record to bad, and returns as missed those that may hold
-// records. bad is only reported, missed is an error.
+// split adds the datasets that cannot have a value for each record to bad, and returns in missed the rejected
+// datasets that may hold records. bad is only reported, missed is an error.
 func split(unread []unreadDataset, length int64, bad array.Rejections) (rejected, missed array.Rejections) {
 	for _, d := range unread {
 		r := array.Rejection{Name: d.Path, Err: d.err}
@@ -157,7 +157,8 @@ func split(unread []unreadDataset, length int64, bad array.Rejections) (rejected
 	return bad, missed
 }
 
-// lengthOf returns the number of records of the datasets of numbers; -1 if they differ or there are none.
+// lengthOf returns the number of records of the datasets of numbers; -1 if the numbers differ or there is no such
+// dataset.
 func lengthOf(columns []array.Column, whole map[string]bool) int64 {
 	length := int64(-1)
 	for _, c := range columns {
@@ -172,8 +173,8 @@ func lengthOf(columns []array.Column, whole map[string]bool) int64 {
 	return length
 }
 
-// ofOneLength leaves out columns that are not datasets of numbers and differ in length from those: lists of class names
-// and the like, which are no records.
+// ofOneLength leaves out columns that are not datasets of numbers and do not have the length of the datasets of
+// numbers: lists of class names, for instance, which are no records.
 func ofOneLength(columns []array.Column, whole map[string]bool) (list []array.Column, bad array.Rejections) {
 	length := lengthOf(columns, whole)
 	for _, c := range columns {
@@ -299,7 +300,8 @@ func blockRecords(d *meta.Dataset, size int) int64 {
 }
 
 // blocks reads records in blocks, and keeps the last one. The columns of a compound share it: they are read record
-// by record, one column after the other, and each would otherwise read and decompress the same chunks again.
+// by record, one column after the other, and without the kept block each column would read and decompress the same
+// chunks again.
 type blocks struct {
 	ctx  context.Context
 	r    array.Records
@@ -357,7 +359,7 @@ type partCursor struct {
 	end       int64  // the record after the block
 }
 
-// Next returns the next value. When the block is exhausted, it reads the next one.
+// Next returns the next value. When the block is exhausted, it reads the next block.
 func (p *partCursor) Next() ([]byte, error) {
 	if p.at == p.count {
 		return nil, io.EOF

@@ -86,7 +86,7 @@ func (h hierarchy) Field(path string) (field source.Field, rows int64, err error
 	return p.field, d.Records(), err
 }
 
-// only returns the one field that a dataset makes; it is an error of compounds, which make several.
+// only returns the field of a dataset that makes a single field. Compounds make several fields, which is an error.
 func only[T any](list []T, err error) (one T, _ error) {
 	switch {
 	case err != nil:
@@ -132,7 +132,7 @@ func (h hierarchy) Check(path string) error {
 	if err == nil && len(d.Dims) != 1 {
 		err = fmt.Errorf("%s is not one axis of values: %w", path, meta.ErrUnsupported)
 	}
-	// The size of this file says nothing about values in others.
+	// The size of this file says nothing about values in other files.
 	if err != nil || d.Layout.Kind == meta.Virtual || len(d.External) > 0 {
 		return err
 	}

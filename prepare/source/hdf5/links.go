@@ -10,9 +10,9 @@ import (
 	"github.com/penstock/penstock/prepare/source/array"
 )
 
-// unfollowed returns the links that lead to nothing that is read. missed are links that may hold records, in another
-// file or as an object of an unknown kind; of links to other files, only the first one is reported. bad are soft links
-// without a target in this file.
+// unfollowed returns the links that are not followed. missed are links that may hold records, in another file or as an
+// object of an unknown kind; of links to other files, only the first is in missed. bad are soft links without a target
+// in this file.
 func (f *File) unfollowed() (bad, missed array.Rejections) {
 	external := false
 	for l := range f.meta.Walk() {

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// part is what becomes one field of a dataset's elements: the whole element, or a member of a compound.
+// part is the part of a dataset's elements that becomes a field: the whole element, or a member of a compound.
 type part struct {
 	name  string // name of the member, such as "/pos/x"; "" for the whole element
 	typ   *meta.Datatype
@@ -27,7 +27,8 @@ type part struct {
 	axes  []stride // axes of the elements within a record, the outermost first
 	field source.Field
 	label bool // the numbers of an enumeration are class numbers: 0 to n-1
-	// By class: its number in an enumeration that is renumbered, ascending; nil for any other.
+	// numbers has, by class, the class's number in an enumeration that is renumbered, ascending; nil for any other
+	// part.
 	numbers []int64
 	chars   bool // the elements of a record are the letters of one text
 	texts   bool // a record is several texts, which become their JSON array
@@ -351,7 +352,7 @@ func decode(t *meta.Datatype, b []byte) {
 	}
 }
 
-// integer returns a number of an integer type, with its sign if the type has one.
+// integer returns an integer of type t, sign-extended if the type is signed.
 func integer(t *meta.Datatype, b []byte) int64 {
 	var word [8]byte
 	copy(word[:], b)

@@ -24,8 +24,8 @@ func (f *File) frame() error {
 	return nil
 }
 
-// cellError returns an error with what to type for a cell array of MATLAB, whose elements are separate objects; nil for
-// any other dataset.
+// cellError returns an error for a cell array of MATLAB, with the command to type, whose elements are separate objects;
+// nil for any other dataset.
 func cellError(d *meta.Dataset) error {
 	a, ok := d.Attrs.Get("MATLAB_class")
 	if !ok || d.Err != nil || d.Type.Class != meta.Reference {
@@ -74,7 +74,7 @@ func unpickled(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		char := rune(text[i])
-		// The order does not matter: a text begins with one of them at most.
+		// The order of the map does not matter: a text begins with at most one of the two marks.
 		for mark, digits := range map[string]int{`\u`: 4, `\U`: 8} {
 			rest, is := strings.CutPrefix(text[i:], mark)
 			if code, err := strconv.ParseUint(rest[:min(digits, len(rest))], 16, 32); is && err == nil {

@@ -231,7 +231,8 @@ func (f *File) Lists(records *unit.Records, most int) (lists []unit.List) {
 }
 
 // Guess returns the declaration of records for a file whose groups are alike, and the groups; nil for any other file.
-// If the file does not tell which groups are the records, the error lists what to type. The selected arrays decide.
+// If the file does not tell which groups are the records, the error lists the declarations to choose from. The
+// selected arrays decide.
 func (f *File) Guess(selection []column.Selection) (*unit.Records, []unit.Unit, error) {
 	siblings := f.meta.Siblings()
 	if siblings == nil {
@@ -268,9 +269,10 @@ func (f *File) Guess(selection []column.Selection) (*unit.Records, []unit.Unit, 
 	return nil, nil, unit.Ambiguous(first, ways...)
 }
 
-// declare returns the declaration that names these groups or datasets, and what it names; nil if no glob does. The glob
-// is applied to the file again. It names exactly these, or with most fewer other groups beside them, which then have
-// other arrays: package unit says what they lack.
+// declare returns a declaration with a glob that matches the groups or datasets at paths, and the units that it
+// declares; nil if no glob matches them. The glob is applied to the file again. It matches exactly paths or, with most,
+// also a smaller number of other groups, which then have other arrays: package unit says which arrays these groups
+// lack.
 func (f *File) declare(paths []string, most bool) (*unit.Records, []unit.Unit) {
 	var levels [][]string // the names on each level
 	for _, path := range paths {

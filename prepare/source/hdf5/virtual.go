@@ -27,7 +27,7 @@ type virtual struct {
 }
 
 // mapping says which elements of the virtual dataset are which elements of one origin. Both selections have the
-// same number of elements, and element i of one is element i of the other, in C order.
+// same number of elements, and element i of the first is element i of the second, in C order.
 type mapping struct {
 	meta.VirtualSource
 	from meta.Selection // checked against the origin's shape once the origin is open
@@ -179,7 +179,8 @@ func (m *mapping) readRows(ctx context.Context, v *virtual, o *origin, src *sele
 	return stop - from, nil
 }
 
-// origin returns an origin, and opens it at its first use. When mostOrigins are open, all of them are closed first.
+// origin returns an origin, and opens it at its first use. When mostOrigins are open, all open origins are closed
+// first.
 func (v *virtual) origin(s meta.VirtualSource) (*origin, error) {
 	key := s.File + "\x00" + s.Path
 	if o := v.open[key]; o != nil {

@@ -200,7 +200,7 @@ func unitsOf(ctx context.Context, root *vfs.Root, kind string, files []string, r
 	return units, nil
 }
 
-// namesOf returns the paths of files relative to the deepest folder that has all of them.
+// namesOf returns the paths of files relative to the deepest folder that contains all files.
 func namesOf(files []string) (names []string) {
 	folder := filepath.Dir(files[0])
 	for _, f := range files {

@@ -65,8 +65,8 @@ func openPartitions(ctx context.Context, root *vfs.Root, path, kind string, file
 	return p, nil
 }
 
-// find reads the columns and values of the folders, and returns the fields that are selected of them, and the
-// selection that is left for the files. All files must be in folders of the same columns.
+// find reads the columns and values of the folders, and returns the selected fields among these columns, and
+// the rest of the selection, which is for the files. All files must be in folders of the same columns.
 func (p *partitions) find(root *vfs.Root, path string, files []string, missing string, selection []column.Selection) (
 	fields []source.Field, inFiles []column.Selection, err error) {
 	var names []string

@@ -75,7 +75,8 @@ func (s *cocoSet) open(ctx context.Context, path string, files []string, opts so
 		format.Hints = append(format.Hints, f.hints()...)
 	}
 	s.classes = make(map[int64]int64)
-	// Category ids of COCO have gaps: 90 is the largest of 80. Labels have none, as loss functions index by them.
+	// Category ids of COCO have gaps: 90 is the largest of 80. Labels have no gaps, as loss functions index by
+	// them.
 	ids := make([]int64, 0, len(s.categories))
 	for id := range s.categories {
 		ids = append(ids, id)

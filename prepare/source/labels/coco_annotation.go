@@ -22,7 +22,7 @@ type cocoAnnotation struct {
 	panoptic
 }
 
-// called returns the id of the annotation for a message, "" if it has none.
+// called returns the id of the annotation for a message, "" if it has no id.
 func (a *cocoAnnotation) called() string {
 	if a.ID == "" {
 		return ""
@@ -106,7 +106,7 @@ func (s *cocoSet) object(a *cocoAnnotation) (o object, err error) {
 	return o, err
 }
 
-// polygons returns the polygons of the outline; nil if it is given as run lengths, or not at all.
+// polygons returns the polygons of the outline; nil if the outline is given as run lengths, or missing.
 func (a *cocoAnnotation) polygons() (list [][]float64, err error) {
 	if !bytes.HasPrefix(a.Segmentation, []byte("[")) {
 		return nil, nil
@@ -156,7 +156,7 @@ func pixelsOf(text json.RawMessage, polygons [][]float64, w, h int) (runMask, er
 	if len(packed.Size) != 2 || packed.Size[0] != h || packed.Size[1] != w {
 		return runMask{}, fmt.Errorf("segmentation of size %v on an image of height %d and width %d", packed.Size, h, w)
 	}
-	// Uncompressed run lengths are numbers, as COCO's own files have them for crowds.
+	// Uncompressed run lengths are numbers; COCO's own files have them for crowds.
 	var counts []uint32
 	if err := json.Unmarshal(packed.Counts, &counts); err == nil {
 		return newMask(counts, h, w)

@@ -30,8 +30,8 @@ type cocoCategory struct {
 	Keypoints []string `json:"keypoints"`
 }
 
-// cocoSpan is the place of an annotation in its file. Annotations are read together with their image, as all of
-// them can be gigabytes.
+// cocoSpan is the place of an annotation in its file. Annotations are read together with their image, as all
+// annotations together can be gigabytes.
 type cocoSpan struct {
 	at   int64
 	size int32
@@ -194,7 +194,7 @@ const lookedAt = 20
 
 // imageFolder returns the folder of the images, which the file does not name: next to the file, below it, or named
 // after it, such as val2017 for annotations/instances_val2017.json. Of the folders inside the source, it takes the
-// one with the most of the first images.
+// folder with the most of the first images.
 func (f *cocoFile) imageFolder(root *vfs.Root, images []imageRecord) (string, error) {
 	here := filepath.Dir(f.name)
 	stem := strings.TrimSuffix(filepath.Base(f.name), ".json")
@@ -219,7 +219,7 @@ func (f *cocoFile) imageFolder(root *vfs.Root, images []imageRecord) (string, er
 				return "", fmt.Errorf("%s: %w", dir, source.WithoutPath(err))
 			}
 		}
-		// Of several folders with the same number, the first one of the list is taken.
+		// Of several folders with the same number, the first folder of the list is taken.
 		if n > most {
 			best, most = dir, n
 		}
@@ -232,5 +232,5 @@ func (f *cocoFile) imageFolder(root *vfs.Root, images []imageRecord) (string, er
 	return best, nil
 }
 
-// prefix returns what stands before file names in the names of samples, so that images of different folders differ.
+// prefix returns the prefix of file names in the names of samples, which keeps images of different folders apart.
 func (f *cocoFile) prefix() string { return filepath.Base(f.dir) }

@@ -38,7 +38,7 @@ type columnOf struct {
 	alone bool // put needs the image only, and not its objects
 }
 
-// columnsByName has the columns of all formats. A setFormat lists the ones that a format has.
+// columnsByName has the columns of all formats. A setFormat lists the columns of its format.
 //
 //	images      the file of the image
 //	image_id    int64, the id of COCO

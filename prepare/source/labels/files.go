@@ -40,10 +40,10 @@ func splitOf(name string) string {
 	return ""
 }
 
-// sortSplits sorts images by split and returns the splits. There are splits only if every image is in one and there
-// are at least two; otherwise it clears the splits of the images.
+// sortSplits sorts images by split and returns the splits. The set has splits only if every image is in a split and
+// there are at least two splits; otherwise it clears the splits of the images.
 func sortSplits(images []annotatedImage, found map[string]bool) []string {
-	// An image outside of all splits would be in none of them, and not be loaded.
+	// An image outside of all splits could not be selected by a split, and would never be loaded.
 	if len(found) < 2 || found[""] {
 		for i := range images {
 			images[i].Split = ""

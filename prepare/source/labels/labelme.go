@@ -69,7 +69,8 @@ func (s *labelmeSet) add(path, name string, labels, splits map[string]bool) {
 	} else {
 		img.File = a.image(path)
 	}
-	// Labels of a file that fails later are classes, too: they do not depend on what can be decoded.
+	// Labels of a file that fails later are classes, too: classes must not depend on which images can be
+	// decoded.
 	for _, shape := range a.Shapes {
 		labels[shape.Label] = true
 	}

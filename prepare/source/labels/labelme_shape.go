@@ -77,7 +77,7 @@ func (a labelmeAnnotation) groups() (list [][]labelmeShape) {
 	return list
 }
 
-// labelmeObject makes an object of its shapes. The box encloses all of them, and the mask is their union.
+// labelmeObject makes an object of its shapes. The box encloses all shapes, and the mask is the union of the shapes.
 func labelmeObject(shapes []labelmeShape) (o object, err error) {
 	o.Box = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for _, s := range shapes {

@@ -118,7 +118,7 @@ func (s *maskSet) masks(p source.MaskPair) (map[string]maskFile, error) {
 		}
 		have, twice := found[name]
 		switch {
-		// Cityscapes has several files for an image; the one with trainIds comes first.
+		// Cityscapes has several files for an image; the file with trainIds comes first.
 		case !twice || strings.HasPrefix(plain, name+"_gtFine") && suffix < have.suffix:
 			found[name] = maskFile{filepath.Join(p.Masks, rel), suffix}
 		case !strings.HasPrefix(plain, name+"_gtFine"):

@@ -35,7 +35,7 @@ func (r *reading) open(s *samples, img annotatedImage) (err error) {
 	if err != nil {
 		return err
 	}
-	// Width and height as the image will have them, turned or not.
+	// Width and height of the image after its EXIF orientation is applied, if it is applied.
 	if r.w, r.h = c.Opened(s.orient); !s.reads {
 		return nil
 	}

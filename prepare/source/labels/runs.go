@@ -20,7 +20,7 @@ func newMask(counts []uint32, h, w int) (runMask, error) {
 	for _, n := range counts {
 		total += uint64(n)
 	}
-	// Paint relies on this: it does not compare positions with the size of the mask.
+	// Paint relies on this check: it does not compare positions with the size of the mask.
 	if total != uint64(h)*uint64(w) {
 		return runMask{}, fmt.Errorf("run lengths of %d pixels for a mask of %dx%d", total, w, h)
 	}
@@ -62,7 +62,7 @@ func parseRuns(text string, h, w int) (runMask, error) {
 			}
 			i++
 		}
-		// The first three runs are stored as they are.
+		// The first three runs are stored as lengths, each later run as the difference to the run two places before.
 		if n := len(counts); n > 2 {
 			x += int64(counts[n-2])
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 // VOC opens a folder with Annotations and JPEGImages, or with XML files next to their images, which may be in
-// folders of splits. The images are those in the lists of ImageSets/Main, or if --fields selects no objects, of
-// ImageSets/Segmentation: only some images have masks.
+// folders of splits. The images are the images in the lists of ImageSets/Main, or if --fields selects no
+// objects, of ImageSets/Segmentation: only some images have masks.
 //
 //	VOC2012/Annotations/2007_000027.xml        objects of an image
 //	VOC2012/JPEGImages/2007_000027.jpg         the image
@@ -121,8 +121,8 @@ type imageSet struct {
 	names []string
 }
 
-// imageSets reads the lists train, val and test of ImageSets, or trainval if there are none of them. A single list
-// is no split. An image in two lists is an error: a model would be tested on what it was trained on.
+// imageSets reads the lists train, val and test of ImageSets, or trainval if none of the three exists. A single
+// list is no split. An image in two lists is an error: a model would be tested on images that it was trained on.
 func (s *vocSet) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet, err error) {
 	dir := filepath.Join(s.dir, "ImageSets", "Main")
 	if !annotated {

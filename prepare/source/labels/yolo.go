@@ -185,7 +185,8 @@ func (s *yoloSet) addFolder(split, dir string) error {
 	return err
 }
 
-// addImage adds an image. An image in two splits is an error: a model would be tested on what it was trained on.
+// addImage adds an image. An image in two splits is an error: a model would be tested on images that it was trained
+// on.
 func (s *yoloSet) addImage(split, path string) error {
 	rel, err := filepath.Rel(s.dir, path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// yoloConfig is what is used of the YAML file.
+// yoloConfig has the settings that are used of the YAML file.
 type yoloConfig struct {
 	path    string // folder that places are relative to
 	splits  []yoloSplit
@@ -57,7 +57,7 @@ func readConfig(root *vfs.Root, file string) (c yoloConfig, err error) {
 			c.splits = append(c.splits, yoloSplit{name, places})
 		}
 	}
-	// Ultralytics needs train and val; one of them is enough here.
+	// Ultralytics requires train and val; here one split is enough.
 	if len(c.splits) == 0 {
 		return c, errors.New("names no images: it has none of train, val and test")
 	}

@@ -123,8 +123,8 @@ func (c yoloConfig) check(places []float64, polygon bool) error {
 	return nil
 }
 
-// keypoints returns x and y in pixels and the visibility of each point. A point of two numbers is hidden if one of
-// them is negative. Hidden points are at 0, 0.
+// keypoints returns x and y in pixels and the visibility of each point. A point of two numbers is hidden if either
+// number is negative. Hidden points are at 0, 0.
 func (c yoloConfig) keypoints(list []float64, w, h float64) []float32 {
 	out := make([]float32, 0, 3*c.points)
 	for ; len(list) > 0; list = list[c.numbers:] {

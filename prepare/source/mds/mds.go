@@ -54,8 +54,8 @@ type fileInfo struct {
 // maxIndex limits the size of an index, in bytes.
 const maxIndex = 1 << 30
 
-// Open opens a folder, an index, or a glob of either. It reads the samples only if arrays may differ in shape or
-// bytes may be images.
+// Open opens a folder, an index, or a glob of folders or indexes. It reads the samples only if arrays may differ
+// in shape or bytes may be images.
 func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	files, err := source.Files(path)
@@ -120,7 +120,7 @@ func (s *set) index(root *vfs.Root, name string) (files []string, err error) {
 	if err := source.ReadJSON(root, name, "index of MDS", maxIndex, &x); err != nil {
 		return nil, err
 	}
-	// Another version may have other fields, and reading it as this one would give wrong samples.
+	// Another version may have other fields, and reading it as this version would give wrong samples.
 	if x.Version != 2 || len(x.Shards) == 0 {
 		return nil, fmt.Errorf("is an index of version %d with %d shards; one of version 2 with shards is expected",
 			x.Version, len(x.Shards))
@@ -144,8 +144,8 @@ func (s *set) index(root *vfs.Root, name string) (files []string, err error) {
 	return files, nil
 }
 
-// file returns the path of a shard's file: the raw one if it exists, else the compressed one. The library keeps
-// either or both. The size must be as in the index, as a shard may be half downloaded.
+// file returns the path of a shard's file: the uncompressed file if it exists, else the compressed file. The
+// library keeps either or both. The size must be as in the index, as a shard may be half downloaded.
 func (h *shard) file(root *vfs.Root, dir string) (string, error) {
 	for _, f := range []*fileInfo{h.Raw, h.Packed} {
 		if f == nil {

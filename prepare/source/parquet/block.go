@@ -193,7 +193,7 @@ type leafReader struct {
 	width int
 	index []int32
 
-	// For any other page, the library reads them one by one.
+	// For any other page, the library reads the values one by one.
 	values parquet.ValueReader
 	one    [1]parquet.Value
 }

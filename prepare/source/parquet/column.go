@@ -128,7 +128,7 @@ func (c *leafColumn) values(row [][]parquet.Value) []parquet.Value {
 // looked is the number of rows that look reads.
 const looked = 100
 
-// look considers the values of one of the first rows: whether bytes are images, and how long inner lists are.
+// look examines the values of one of the first rows: whether bytes are images, and how long inner lists are.
 func (c *leafColumn) look(values []parquet.Value, isImage func([]byte) bool) {
 	for _, v := range values {
 		if v.IsNull() {
@@ -169,7 +169,7 @@ func (c *leafColumn) wordLabel() bool {
 	return c.text && (c.selection.Type == "label" || c.selection.Type == "" && column.LabelName(c.name))
 }
 
-// innerLength returns the length of the first inner list in a row, 0 if there is none.
+// innerLength returns the length of the first inner list in a row, 0 if the row has no inner list.
 func innerLength(values []parquet.Value) (n int) {
 	for i, v := range values {
 		if v.IsNull() || i > 0 && v.RepetitionLevel() < 2 {
@@ -312,8 +312,8 @@ func (c *leafColumn) several(name string) (source.Field, error) {
 		looked)
 }
 
-// force applies a type of --fields. It is an error if values would have to be converted: the transform Cast does
-// that.
+// force applies a type of --fields. It is an error if values would have to be converted: the transform Cast
+// converts values.
 func (c *leafColumn) force(typ string) error {
 	switch {
 	case typ == "":
@@ -434,7 +434,7 @@ func (c *leafColumn) images(values []parquet.Value) (record []byte, err error) {
 	return record, err
 }
 
-// items calls do with each item of a list; a null list has none, and a null item is an error.
+// items calls do with each item of a list; a null list has no items, and a null item is an error.
 func (c *leafColumn) items(values []parquet.Value, do func(item []byte) error) error {
 	for _, v := range values {
 		if v.IsNull() {
@@ -450,8 +450,8 @@ func (c *leafColumn) items(values []parquet.Value, do func(item []byte) error) e
 	return nil
 }
 
-// nullItem reports whether a null value is an item of a list, and not a null or empty list. Parquet stores one
-// value for each of these, with different definition levels.
+// nullItem reports whether a null value is an item of a list, and not a null or empty list. Parquet stores a
+// value for each of the three, with different definition levels.
 func (c *leafColumn) nullItem(v parquet.Value) bool {
 	return c.itemLevel > 0 && v.DefinitionLevel() >= c.itemLevel
 }
@@ -496,9 +496,9 @@ func (c *leafColumn) appendNumber(b []byte, v parquet.Value) ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(column.Decimal(n, c.scale))), nil
 }
 
-// sinceEpoch converts a time of type INT96, as Spark and Hive write it, to nanoseconds since 1970-01-01. It has the
-// nanoseconds within the day in the first 8 bytes and the Julian day number in the last 4; the result is the same
-// as pyarrow's.
+// sinceEpoch converts a time of type INT96, as Spark and Hive write it, to nanoseconds since 1970-01-01. INT96 has
+// the nanoseconds within the day in the first 8 bytes and the Julian day number in the last 4. The result is equal
+// to pyarrow's.
 func sinceEpoch(t deprecated.Int96) (int64, error) {
 	const day, epoch = int64(24 * time.Hour), 2440588
 	ns, days := int64(t[1])<<32|int64(t[0]), int64(t[2])-epoch

@@ -61,7 +61,8 @@ type content struct {
 }
 
 // Limits of reading pieces: consecutive pages of up to pieceBytes are read together. While a piece of more than
-// wideBytes is decoded, its pages take memory besides its values, so at most mostWide of them are read at a time.
+// wideBytes is decoded, its pages take memory besides its values, so at most mostWide such pieces are read at a
+// time.
 const (
 	pieceBytes = 1 << 20
 	wideBytes  = 8 << 20

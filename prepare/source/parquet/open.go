@@ -54,8 +54,8 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return x, nil
 }
 
-// open opens the files, chooses columns by the first file's schema, and scans values only for what the schema leaves
-// open: classes of texts, lengths of lists, and what images are.
+// open opens the files, chooses columns by the first file's schema, and scans values only for properties that the
+// schema does not tell: classes of texts, lengths of lists, and whether bytes are images.
 func (s *reader) open(ctx context.Context, names []string, opts source.Options, selection []column.Selection) error {
 	for _, name := range names {
 		if err := s.add(ctx, name); err != nil {
@@ -121,7 +121,7 @@ func (s *reader) scan(ctx context.Context, seen func(n int64)) error {
 	return nil
 }
 
-// decide chooses the fields. The error for columns that cannot become fields says how to select the others.
+// decide chooses the fields. The error for columns that cannot become fields says how to select the other columns.
 func (s *reader) decide() error {
 	var errs []error
 	var good []string
@@ -147,8 +147,8 @@ func (s *reader) inRuns(c *leafColumn) bool {
 	return slices.ContainsFunc(c.parts, s.inRuns)
 }
 
-// add opens a file, which must have the schema of the first one. The checks before and after OpenFile of parquet-go keep
-// a corrupt footer from using up the memory. Page index and bloom filters are skipped: they are large, and indexed
+// add opens a file, which must have the schema of the first file. The checks before and after OpenFile of parquet-go
+// keep a corrupt footer from using up the memory. Page index and bloom filters are skipped: they are large, and indexed
 // reads its own part of the index.
 func (s *reader) add(ctx context.Context, name string) error {
 	f, err := source.OpenUntil(ctx, s.root, name)

@@ -87,7 +87,7 @@ func (s *reader) From(n int64) iter.Seq2[source.Sample, error] {
 }
 
 // place returns sample i without its values. Its name is the number of the row, after the name of the file if there
-// are several.
+// are several files.
 func (s *reader) place(i int64) (row source.Sample) {
 	for k, p := range s.parts {
 		if n := p.NumRows(); i >= n {

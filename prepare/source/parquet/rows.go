@@ -22,7 +22,7 @@ func guardParquet(f func() error) (err error) {
 	return f()
 }
 
-// rows yields the rows of all files. A row is valid until the next one.
+// rows yields the rows of all files. A row is valid until the next row.
 func (s *reader) rows() iter.Seq2[[][]parquet.Value, error] { return s.rowsFrom(0) }
 
 // rowsFrom yields the rows of all files without the first n. Files and row groups before row n are not read.
@@ -46,7 +46,7 @@ func (s *reader) rowsFrom(n int64) iter.Seq2[[][]parquet.Value, error] {
 	}
 }
 
-// fileRows yields the rows of a file without the first skip ones. Whole row groups are skipped by their counts;
+// fileRows yields the rows of a file without the first skip rows. Whole row groups are skipped by their counts;
 // only rows before the first one in its row group are decoded and dropped.
 func fileRows(p *parquet.File, skip int64, yield func([][]parquet.Value, error) bool) (more bool, err error) {
 	r := groupRows{batch: make([]parquet.Row, 64), values: make([][]parquet.Value, len(p.Schema().Columns()))}

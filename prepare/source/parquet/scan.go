@@ -15,15 +15,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// columnScan reads one column in full, for what only all values tell: whether lists have one length, or which class
-// names there are.
+// columnScan reads one column in full, to find properties that need all values: whether lists have one length, or
+// which class names there are.
 type columnScan struct {
 	column  *leafColumn
 	lists   *listLengths    // nil unless lengths are wanted
 	classes map[string]bool // nil unless class names are wanted
 }
 
-// newColumnScan returns the scan that a column needs, nil if none.
+// newColumnScan returns the scan that a column needs; nil if it needs no scan.
 func newColumnScan(c *leafColumn) *columnScan {
 	if c.parts != nil {
 		return nil

@@ -106,7 +106,7 @@ func (in *input) take(n int) ([]byte, error) {
 }
 
 // memory returns an empty slice with room for n bytes. Small values share an arena, as a sample of a few numbers
-// would otherwise cost an allocation each. A larger n is trusted only up to maxHint, and grows with what arrives.
+// would otherwise cost an allocation each. A larger n is trusted only up to maxHint, and grows as bytes arrive.
 func (in *input) memory(n int) []byte {
 	if n > arenaBytes/4 {
 		return make([]byte, 0, min(n, maxHint))

@@ -48,8 +48,8 @@ type Begin struct {
 	Samples    int64    `json:"samples"`    // of all ranks together; -1 if unknown
 	Checkpoint float64  `json:"checkpoint"` // seconds between two checkpoints; 0 for the default
 	Splits     []string `json:"splits,omitempty"`
-	// Digest of the inputs of the samples, in order; "" if the producer has none. It lets a later run find out that
-	// the dataset is up to date.
+	// Digest of the inputs of the samples, in order; "" if the producer names no inputs. The digest lets a later
+	// run find out that the dataset is up to date.
 	Inputs string `json:"inputs,omitempty"`
 }
 
@@ -174,7 +174,7 @@ func (p *Producer) ReadFields() error {
 			s = store.NewRagged(f.Name, f.DType, f.Shape...)
 		}
 		s.Content, s.Layout, s.Image, s.Instances, s.Dims = f.Content, f.Layout, f.Image, f.Instances, f.Dims
-		// An empty list and none are the same in the schema.
+		// In the schema, an empty list and a missing list are the same.
 		if len(f.Classes) > 0 {
 			s.Classes = f.Classes
 		}
@@ -291,7 +291,7 @@ func (p *Producer) record() (s source.Sample, err error) {
 		if n > maxValue {
 			return s, fmt.Errorf("stream: sample %d: %s: %d bytes are too many", p.next, f.Name, n)
 		}
-		// All sizes come before all values, so that one read takes the whole sample.
+		// All sizes come before all values, so that all values of the sample can be read at once.
 		values[i].size = int(n)
 		total += int(n)
 	}
@@ -379,7 +379,7 @@ const isNamed = 1 << 63
 // values is the Data of a sample, by field.
 type values []value
 
-// value is one value of a sample. size is its length with the name, if it has one.
+// value is one value of a sample. size is its length, including the name if it has a name.
 type value struct {
 	bytes   []byte
 	size    int

@@ -234,7 +234,8 @@ func (t *target) numbers(name string, w column.Selection, given column.Type) err
 	return nil
 }
 
-// bytes chooses the field of a column of bytes. A type of --fields comes before what the column looks like.
+// bytes chooses the field of a column of bytes. A type in --fields takes precedence over the look of the
+// column.
 //
 //	--fields :uint8[64]         asRaw: the bytes are the numbers
 //	lists of images             asImages

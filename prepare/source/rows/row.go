@@ -51,7 +51,8 @@ type File interface {
 // Row is one row. Its values can be read as long as its File is open.
 type Row interface {
 	// Each calls v with the values that v wants. Values that need memory are appended to buf. Each may run
-	// concurrently with Each of other rows. If a name occurs twice, v gets both values, and the later one counts.
+	// concurrently with Each of other rows. If a name occurs twice, v gets both values, and the later value
+	// counts.
 	Each(buf *[]byte, v Visitor) error
 }
 
@@ -74,7 +75,7 @@ type Value struct {
 	Rank int
 	Dims [tensor.MaxRank]int
 
-	// Of byte strings: several of them in Items, in place of Data.
+	// A list of byte strings has them in Items, and Data is unused.
 	List  bool
 	Items [][]byte
 }

@@ -26,8 +26,8 @@ type scan struct {
 	buf      []byte
 }
 
-// newScan compares the declared columns of all files. Files of a dataset must agree with the first one, as a field
-// has one type.
+// newScan compares the declared columns of all files. Files of a dataset must agree with the first file, as a
+// field has one type.
 func newScan(files []File, names []string, selection []column.Selection, opts source.Options) (*scan, error) {
 	s := &scan{opts: opts, byName: make(map[string]int)}
 	for _, w := range selection {

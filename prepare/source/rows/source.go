@@ -48,8 +48,8 @@ func Open(ctx context.Context, root *vfs.Root, path string, names []string, form
 	return s, nil
 }
 
-// shorten sets what names of rows begin with: the base name of the file, or its path if two files have one base
-// name.
+// shorten sets the prefixes of the names of rows: the base name of each file, or all paths if two files have
+// one base name.
 func (s *rows) shorten() {
 	for _, n := range s.names {
 		s.short = append(s.short, filepath.Base(n))
@@ -96,7 +96,7 @@ func (s *rows) open(ctx context.Context, format Format, opts source.Options, sel
 	return err
 }
 
-// decide chooses the fields. The error for columns that cannot become fields says how to select the others.
+// decide chooses the fields. The error for columns that cannot become fields says how to select the other columns.
 func (s *rows) decide(scan *scan, selection []column.Selection, sorted bool) error {
 	wanted := selection
 	if len(wanted) == 0 {

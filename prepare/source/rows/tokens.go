@@ -66,7 +66,7 @@ type tokensFile struct {
 	begin, length int64
 }
 
-// openTokens opens a file. given is the type of --fields, nil if there is none.
+// openTokens opens a file. given is the type of --fields, nil if --fields has no type.
 func openTokens(ctx context.Context, root *vfs.Root, path string, given *column.Type) (File, error) {
 	data, err := source.OpenUntil(ctx, root, path)
 	if err != nil {

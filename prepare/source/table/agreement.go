@@ -12,9 +12,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// agreement is what the goroutines of the first pass share: the types that columns have by the cells examined so
-// far, and the values that are kept for them. Types only become wider, so kept values of another type are noticed
-// at the end (fits).
+// agreement is the state that the goroutines of the first pass share: the types of columns according to the cells
+// examined so far, and the values that are kept for them. Types only become wider, so kept values of a narrower
+// type are found at the end (fits).
 type agreement struct {
 	mu      sync.Mutex
 	guesses []column.Guess
@@ -28,15 +28,15 @@ type agreement struct {
 // heldBytes limits the memory of kept values, in bytes. The rest of a larger table is parsed twice.
 const heldBytes = 256 << 20
 
-// begun returns the current types; nil if there are none yet.
+// begun returns the current types; nil if no types are known yet.
 func (a *agreement) begun() []column.Type {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.types
 }
 
-// agree adds what a goroutine knows to the shared guesses, and returns the types of all columns. If a column needs
-// rows to be read one by one, no values are kept any more.
+// agree adds the guesses of a goroutine to the shared guesses, and returns the types of all columns. If a column
+// needs rows to be read one by one, no values are kept any more.
 func (a *agreement) agree(s *tableScan) []column.Type {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -180,9 +180,9 @@ func mostRows(b *block, size int) int {
 	return int(min(b.lines, int64(valueBytes*(len(b.text)+1)/max(size, 1)+1)))
 }
 
-// read parses the text of a block. It returns false if a row is unlike the first ones; the block is then examined
-// row by row. For CSV, the rows between the first and the last ones are parsed column by column, and only the
-// others line by line, as column.Cells reads beyond cells.
+// read parses the text of a block. It returns false if a row is unlike the first rows; the block is then examined
+// row by row. For CSV, the rows between the first and the last rows are parsed column by column, and only the
+// first and last rows line by line, as column.Cells reads beyond cells.
 func (r *typedReader) read(b *block) bool {
 	at, comma := b.at, b.file.rows.separator()
 	first, last := 0, 0
@@ -254,7 +254,7 @@ func (r *typedReader) finishTexts(b *block) {
 	}
 }
 
-// enter adds what the cells of a block tell to a scan.
+// enter adds the properties of a block's cells to a scan.
 func (r *typedReader) enter(s *tableScan, number int64) {
 	for k := range r.columns {
 		c, found := &r.columns[k], s.columns[k]

@@ -127,7 +127,7 @@ func (b *block) Read(rows *source.Rows) error {
 	return nil
 }
 
-// each yields the rows of the block. A row is valid until the next one.
+// each yields the rows of the block. A row is valid until the next row.
 func (b *block) each(yield func(*tableRow) bool) {
 	for i := range b.rows {
 		if !yield(&b.rows[i]) {
@@ -167,7 +167,7 @@ func (b *block) eachQuoted(row *tableRow, yield func(*tableRow) bool) {
 	}
 }
 
-// first returns the first row, nil if there is none.
+// first returns the first row, nil if the block has no rows.
 func (b *block) first() *tableRow {
 	for row := range b.each {
 		return row

@@ -32,9 +32,9 @@ type csvRows struct {
 	header []string
 }
 
-// open reads the header of a CSV file. The separator is the most frequent candidate in the first line, or the one
-// that Excel's line sep= names. UTF-16 and UTF-32 are refused with the command that converts them: read as bytes,
-// most characters would be followed by NUL.
+// open reads the header of a CSV file. The separator is the most frequent candidate in the first line, or the
+// separator that Excel's line sep= names. UTF-16 and UTF-32 are refused with the command that converts them: read
+// as bytes, most characters would be followed by NUL.
 func (csvFormat) open(r io.Reader) (rowReader, error) {
 	// Enough for the header of most tables; a longer one is cut for the choice of the separator only.
 	first := make([]byte, 4096)
@@ -88,8 +88,8 @@ func emptyOr(err error) error {
 	return err
 }
 
-// delimiter returns the candidate for a separator that occurs most often in the first line; a comma if there is
-// none.
+// delimiter returns the candidate for a separator that occurs most often in the first line; a comma if the line
+// has no candidate.
 func delimiter(head []byte) byte {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	best, most := byte(','), bytes.Count(line, []byte(","))

@@ -26,7 +26,7 @@ type arrayLines struct {
 	last     byte   // byte before the blanks
 }
 
-// arrayState is what was read last in the array.
+// arrayState is the kind of token that was read last in the array.
 type arrayState uint8
 
 const (

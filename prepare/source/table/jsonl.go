@@ -117,7 +117,7 @@ type quickJSON struct {
 }
 
 // twice returns an error if a name occurs twice. Members in the expected order have different names, so only the
-// others are compared.
+// other names are compared.
 func (q *quickJSON) twice() error {
 	if q.names == nil {
 		return nil
@@ -260,7 +260,7 @@ func (q *quickJSON) value(name string, depth int) bool {
 	return true
 }
 
-// literal returns the literal true, false or null at the beginning of a text, "" if there is none.
+// literal returns the literal true, false or null at the beginning of a text, "" if the text begins otherwise.
 func literal(text string) string {
 	for _, w := range [...]string{"true", "false", "null"} {
 		if strings.HasPrefix(text, w) {
@@ -291,7 +291,8 @@ func listEnd(text string) int {
 	return 0
 }
 
-// numberEnd returns the length of the JSON number at the beginning of text; 0 if there is none.
+// numberEnd returns the length of the JSON number at the beginning of text; 0 if the text does not begin with a
+// number.
 func numberEnd(text string) int {
 	i := 0
 	if i < len(text) && text[i] == '-' {

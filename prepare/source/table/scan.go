@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// tableScan is what was found in a table, or in some of its rows.
+// tableScan has the findings about a table, or about some of its rows.
 type tableScan struct {
 	selection []column.Selection
 	order     []string               // names of columns in the order of their first occurrence
@@ -21,7 +21,7 @@ type tableScan struct {
 	rows      int64
 }
 
-// columnScan is what was found in a column.
+// columnScan has the findings about a column.
 type columnScan struct {
 	name    string
 	at      place // first occurrence of the column
@@ -140,8 +140,8 @@ func asks(selection []column.Selection, name string) bool {
 	})
 }
 
-// merge adds what was found in other rows. The first odd cell counts, so that the result does not depend on which
-// goroutine had which rows.
+// merge adds the findings about other rows. The first odd cell counts, so that the result does not depend on
+// which goroutine had which rows.
 func (s *tableScan) merge(part *tableScan) {
 	for _, c := range part.columns {
 		have := s.named[c.name]
@@ -260,7 +260,7 @@ type scanBlock struct {
 	number int64
 }
 
-// names reports whether the columns of the scan are exactly these, in this order.
+// names reports whether the columns of the scan have exactly these names, in this order.
 func (s *tableScan) names(order []string) bool {
 	if len(order) != len(s.columns) {
 		return false

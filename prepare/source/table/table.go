@@ -50,7 +50,7 @@ type tableColumn struct {
 // tableFormat parses the rows of a kind of file. Its two implementations are csvFormat and jsonlFormat. A format
 // has no state: what a file needs is in its rowReader.
 type tableFormat interface {
-	// open begins a file, and reads its header if the format has one.
+	// open begins a file, and reads its header if the format has a header.
 	open(r io.Reader) (rowReader, error)
 
 	// each calls f with each cell of a row; i is the position of the cell. It may run concurrently for different
@@ -82,7 +82,7 @@ type rowReader interface {
 	// It may run concurrently with all calls.
 	row(line string, at int64, row *tableRow) bool
 
-	// next sets row to the next row; io.EOF after the last one. If only the row is invalid, the error is in the
+	// next sets row to the next row; io.EOF after the last row. If only the row is invalid, the error is in the
 	// row; any returned error ends the file.
 	next(row *tableRow) error
 }

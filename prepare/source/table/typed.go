@@ -87,8 +87,8 @@ func sizeOf(t *column.Type) int {
 	return t.DType.Size() * tensor.Shape(t.Shape).Elems()
 }
 
-// lineEnd returns the length of the line end at the beginning of text; 0 if there is none. A CR at the end of the
-// text counts as one.
+// lineEnd returns the length of the line end at the beginning of text; 0 if the text does not begin with a line
+// end. A CR at the end of the text is a line end.
 func lineEnd(text string) int {
 	switch {
 	case text[0] == '\n', text == "\r":
@@ -111,7 +111,7 @@ func rowEnd(text string, pos int) int {
 }
 
 // plain parses the plain number at the beginning of text as the next cell of column k, which must be followed by
-// ends. It returns the length of the number; 0 if there is none.
+// ends. It returns the length of the number; 0 if the text does not begin with a plain number.
 func (r *typedReader) plain(k int, text string, ends byte) int {
 	c := &r.columns[k]
 	if !c.quick {
@@ -142,7 +142,7 @@ func (r *typedReader) plain(k int, text string, ends byte) int {
 	return end
 }
 
-// other adds any cell as the next one of column k, in the given row of the block.
+// other adds a cell that is not a plain number as the next cell of column k, in the given row of the block.
 func (r *typedReader) other(k, row int, cell column.Cell) {
 	c := &r.columns[k]
 	if c.text {

@@ -94,7 +94,7 @@ func (m message) each(number uint64, take func(message) error) error {
 	return nil
 }
 
-// entry returns key and value of a map entry. A later value replaces an earlier one, as in any protobuf parser.
+// entry returns key and value of a map entry. A later value replaces an earlier value, as in any protobuf parser.
 func (m message) entry() (key []byte, value message, err error) {
 	for len(m) > 0 {
 		f, err := m.next()
@@ -180,7 +180,7 @@ func (e *values) featureList(m message) error {
 	})
 }
 
-// feature adds a Feature. Its lists are a oneof, of which the last one counts.
+// feature adds a Feature. Its lists are a oneof, of which the last list counts.
 func (e *values) feature(m message) error {
 	for len(m) > 0 {
 		f, err := m.next()
@@ -190,8 +190,8 @@ func (e *values) feature(m message) error {
 		if f.wire != wireBytes || f.number < bytesKind || f.number > intKind {
 			continue
 		}
-		// By the rules of protobuf, a later member of a oneof replaces the earlier one. In a list, each feature is
-		// a value.
+		// By the rules of protobuf, a later member of a oneof replaces the earlier member. In a list, each feature
+		// is a value.
 		if e.kind != f.number && !e.list { // the last one of a oneof counts
 			e.kind, e.count, e.one, e.items, *e.buf = 0, 0, nil, nil, (*e.buf)[:e.begin]
 		}
@@ -206,7 +206,8 @@ func (e *values) feature(m message) error {
 	return nil
 }
 
-// values adds a BytesList, FloatList or Int64List. Numbers may be packed into one field or not: writers do both.
+// values adds a BytesList, FloatList or Int64List. Numbers may be packed into one field or not: both forms are
+// written.
 func (e *values) values(m message) error {
 	for len(m) > 0 {
 		f, err := m.next()
@@ -255,7 +256,7 @@ func (e *values) value() (x rows.Value) {
 		return x
 	case bytesKind:
 		x.Data = e.one
-		// A single byte string outside of a list is a value, and no list of one.
+		// A single byte string outside of a list is a value, not a list of one value.
 		if x.List = e.count != 1 || e.list; x.List {
 			x.Data, x.Items = nil, e.items
 			if e.count == 1 {

@@ -29,7 +29,7 @@ type frames struct {
 }
 
 // next returns the next record in new memory, or skips it. io.EOF is the end of the file. After an ErrValue, which
-// concerns only this record, the next one can be read.
+// concerns only this record, the next record can be read.
 func (f *frames) next(skip bool) ([]byte, error) {
 	switch _, err := io.ReadFull(f.r, f.head[:]); {
 	case err == io.ErrUnexpectedEOF:

@@ -67,7 +67,7 @@ type wanted struct {
 func NewColumns(units []Unit, records *Records, selection []column.Selection) (*Columns, error) {
 	c := &Columns{units: units, records: records, starts: make([]int64, 1, len(units)+1), splits: splitsOf(units),
 		selected: selection}
-	// The first unit decides the members; the others are compared with it while they are counted.
+	// The first unit decides the members; the other units are compared with the first while they are counted.
 	err := c.choose(selection)
 	if err == nil {
 		err = c.findPhotos()
@@ -151,7 +151,7 @@ func splitsOf(units []Unit) source.FileSplits {
 
 // place returns the unit of a record, and the number of the record in that unit.
 func (c *Columns) place(record int64) (k int, in int64) {
-	// Units without records are skipped by the search, as their start equals the next one's.
+	// Units without records are skipped by the search, as their start is the start of the next unit.
 	k = sort.Search(len(c.units), func(k int) bool { return c.starts[k+1] > record })
 	return k, record - c.starts[k]
 }
@@ -261,7 +261,8 @@ func (c *Columns) chooseNamed(first []Member, selection []column.Selection) erro
 	if len(c.members) > 0 || !c.records.Rows {
 		return nil
 	}
-	// Numbers of units and rows alone need an array that says how many rows there are; it becomes no field.
+	// If only the numbers of units and rows are selected, one array must say how many rows there are. The array becomes
+	// no field.
 	i := slices.IndexFunc(first, func(m Member) bool { return m.Rows >= 0 && m.Err == nil && !m.Optional })
 	if i < 0 {
 		return errors.New("--fields names no array of the units")
@@ -434,7 +435,8 @@ func (m *Member) describe() string {
 	return text
 }
 
-// without returns the --fields flag that selects all members but these. What the user selected besides members stays.
+// without returns the --fields flag that selects all members but the given members. Columns that the user selected
+// besides members stay.
 func (c *Columns) without(names ...string) string {
 	var words []string
 	left := slices.ContainsFunc(c.members, func(w wanted) bool { return !slices.Contains(names, w.Name) })
@@ -463,7 +465,7 @@ func (c *Columns) without(names ...string) string {
 	return shell.Command("--fields", strings.Join(words, ","))
 }
 
-// lengthsError returns the error for a unit whose arrays differ in length, with what to type.
+// lengthsError returns the error for a unit whose arrays differ in length, with the flags to type.
 func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
 	count := make(map[int64]int)
 	for _, w := range c.members {

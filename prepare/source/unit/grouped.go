@@ -8,7 +8,7 @@ import (
 
 // Grouped is an open file of groups and arrays that may contain units.
 type Grouped interface {
-	// Cells returns the file as a unit of single cells; nil if it is none.
+	// Cells returns the file as a unit of single cells; nil if the file has no cells.
 	Cells() Unit
 	// Units returns the groups and arrays that a declaration matches, in the order of units.
 	Units(records *Records) ([]Unit, error)

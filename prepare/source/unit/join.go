@@ -106,7 +106,7 @@ func (c *Columns) joinNames(w *wanted) error {
 	return nil
 }
 
-// twice returns a name that occurs twice in a list; "" if there is none.
+// twice returns a name that occurs twice in a list; "" if all names differ.
 func twice(list []string) string {
 	seen := make(map[string]bool, len(list))
 	for _, name := range list {

@@ -14,7 +14,7 @@ import (
 const mostOpen = 256
 
 // pool opens units when they are read, and closes the least recently used ones. A unit in use is never closed:
-// users counts its users, and the last one closes a unit that has left the pool.
+// users counts its users, and the last user closes a unit that has left the pool.
 type pool struct {
 	units   []Unit
 	members []string
@@ -31,7 +31,7 @@ type opened struct {
 	closer  io.Closer
 	err     error
 
-	// pool.mu guards these.
+	// pool.mu guards the fields below.
 	users  int  // goroutines between take and giveBack
 	left   bool // the unit has left the pool, so its last user closes it
 	recent *list.Element
@@ -83,8 +83,8 @@ func (p *pool) giveBack(o *opened) error {
 	return nil
 }
 
-// trim removes the least recently used units until n are left, and returns the ones without users, which the caller
-// closes after it has released p.mu.
+// trim removes the least recently used units until n are left, and returns the removed units without users, which
+// the caller closes after it has released p.mu.
 func (p *pool) trim(n int) (unused []*opened) {
 	for p.recent.Len() > n {
 		k := p.recent.Remove(p.recent.Back()).(int)

@@ -69,7 +69,7 @@ func Parse(text string) (*Records, error) {
 	if inner == "" {
 		return fail("it names no unit")
 	}
-	// The last colon: a name may contain others.
+	// The last colon divides the text: a name may contain colons.
 	if i := strings.LastIndexByte(inner, ':'); i > 0 && isType(inner[i+1:]) {
 		var err error
 		if r.Type, err = array.ParseRaw(inner[i+1:]); err != nil {

@@ -51,7 +51,7 @@ func (h *hierarchy) enter(path string) {
 		if i := strings.LastIndexByte(path, '/'); i >= 0 {
 			above, name = path[:i], path[i+1:]
 		}
-		// The groups above are known, too, if this one is.
+		// If this group is known already, so are the groups above it.
 		if slices.Contains(h.lists[above], name) {
 			return
 		}

@@ -139,8 +139,8 @@ func (p *Part) There() error {
 	return nil
 }
 
-// Same returns the part that is at path already, if it is of this plan, and nil if there is none. A part whose dataset
-// is missing or different counts as none, and so is made again.
+// Same returns the part that exists at path already, if it is of this plan, and nil if no such part exists. A part
+// whose dataset is missing or different is made again, so Same returns nil for it.
 func (p *Part) Same(path string) (*Part, error) {
 	old, err := Read(path)
 	if errors.Is(err, fs.ErrNotExist) {

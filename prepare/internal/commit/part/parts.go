@@ -300,7 +300,7 @@ func MakeFolder(path string) error {
 	return folder.Close()
 }
 
-// Digest identifies the parts; those that may be missing still by their plan.
+// Digest identifies the parts. If some parts may still be missing, the plan identifies all of them.
 func (s *Set) Digest() string {
 	h := sha256.New()
 	add := func(v any) {

@@ -39,7 +39,7 @@ type PlannedSource struct {
 
 const Version = 4
 
-// Differs says in what two plans are not the same, "" if in nothing.
+// Differs says in what two plans differ; "" if they are the same.
 func (p *Plan) Differs(other *Plan) string {
 	a, b := p.flat(), other.flat()
 	if x, y := p.Source.Listing, other.Source.Listing; x != y && p.Source.Samples == other.Source.Samples {
@@ -92,7 +92,7 @@ func Clipped(text string) string {
 	return text
 }
 
-// Info describes the source as the plan has it.
+// Info describes the source by the plan's notes about it.
 func (p *Plan) Info() source.Info {
 	s := p.Source
 	i := source.Info{

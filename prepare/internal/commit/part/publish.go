@@ -23,8 +23,8 @@ func (t *Turn) Attempt(path string) string {
 // overwrite, the old file is removed before the old dataset is touched, so that a merge never takes a file for a
 // dataset that is not its own.
 //
-// If another machine has published the same part, that one stays, as a merge may be reading it. If the other part has
-// other records, that is an error, unless it is to be replaced.
+// If another machine has published the same part, the other machine's part stays, as a merge may be reading it. If
+// the other part has other records, that is an error, unless it is to be replaced.
 func (p *Part) Publish(t *Turn, overwrite bool) error {
 	folder, err := os.OpenRoot(filepath.Dir(p.Path))
 	if err != nil {
@@ -65,7 +65,7 @@ func (t *Turn) Tidy(path string) error {
 	return err
 }
 
-// agree compares the part with the one that another machine has published.
+// agree returns an error if the part has other records than the same rank's part that another machine has published.
 func (p *Part) agree(old *Part) error {
 	if p.ID != old.ID || p.Records != old.Records {
 		return fmt.Errorf("rank %d was made twice, with different records (%s, and %s now): does its source change? To "+
@@ -136,8 +136,8 @@ func setAside(folder *os.Root, name, aside string) error {
 	return private.RemoveOwn(path)
 }
 
-// seal writes the part's file under the name of the attempt, and renames it: a reader finds the whole file or none.
-// Several machines may do so at the same time, as they write the same bytes.
+// seal writes the part's file under the name of the attempt, and renames it: a reader finds the whole file or no
+// file. Several machines may do so at the same time, as they write the same bytes.
 func (p *Part) seal(folder *os.Root, attempt string) error {
 	text, err := p.encode()
 	if err == nil {

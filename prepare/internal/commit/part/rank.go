@@ -11,9 +11,9 @@ import (
 	"github.com/penstock/penstock/internal/sys/rank"
 )
 
-// Rank says which part of the work a process does that shares it with others. The samples
-// are cut into Size runs of nearly equal length, in their order; process Rank takes one of
-// them and makes a part of the dataset of it, which Merge puts together.
+// Rank says which part of the work a process does when several processes share it. The
+// samples are cut into Size runs of nearly equal length, in their order; process Rank
+// makes a part of the dataset from one run, and Merge joins the parts.
 type Rank struct {
 	Index int    // from 0
 	Size  int    // 0: this process does all

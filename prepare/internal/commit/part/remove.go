@@ -59,8 +59,8 @@ func Gone(folder string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// TrashPath is the name of a folder of parts while it is removed. A process that looks for parts so finds none of them
-// or all. The name has the dataset's id, by which a merge that was killed during the removal knows what it had to
+// TrashPath is the name of a folder of parts while it is removed. So a process that looks for parts finds all of them
+// or none. The name has the dataset's id, by which a merge that was killed during the removal knows what it had to
 // remove.
 func TrashPath(folder, id string) string {
 	folder = filepath.Clean(folder)

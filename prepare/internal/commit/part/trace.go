@@ -40,8 +40,8 @@ type Trace struct {
 	Bad         *SkipReason // why it was left out; nil: it is a record
 }
 
-// Value is what the dataset's id needs of one value of a record. With it, a merge computes the id without reading the
-// values again.
+// Value is what one value of a record adds to the dataset's id: checksum and number of rows. With it, a merge
+// computes the id without reading the values again.
 type Value struct {
 	CRC32C uint32
 	Rows   int64
@@ -97,10 +97,11 @@ func appendText(b []byte, text string) []byte {
 
 var errTrace = fmt.Errorf("its list of samples is corrupt: %w", store.ErrCorrupt)
 
-// readRecord reads what TraceLog.Record wrote: the samples that were left out before a record, and its own.
+// readRecord decodes a trace of TraceLog.Record: the samples that were left out before a record, and the record's own
+// sample.
 func readRecord(b []byte) ([]Trace, error) { return readTraces(b, endsInRecord) }
 
-// readTail reads what TraceLog.Tail wrote: the samples that were left out at the end of a part.
+// readTail decodes a trace of TraceLog.Tail: the samples that were left out at the end of a part.
 func readTail(b []byte) ([]Trace, error) { return readTraces(b, endsInNone) }
 
 // traceEnd says whether a record follows the samples that were left out.
@@ -111,8 +112,8 @@ const (
 	endsInRecord traceEnd = true
 )
 
-// readTraces reads what a rank noted with a record: the samples before it that were left out, and its own. Parts come
-// over networks and from other versions, so every length is checked.
+// readTraces decodes the trace that a rank stored with a record: the samples before the record that were left out,
+// and the record's own sample. Parts come over networks and from other versions, so every length is checked.
 func readTraces(b []byte, end traceEnd) (list []Trace, err error) {
 	r := &traceReader{b: b}
 	for n := r.uvarint(); n > 0 && r.err == nil; n-- {

@@ -14,9 +14,9 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// Turn is the right of a process to make a part. On one machine only one process has it at a time. Other
+// Turn is the right of a process to make a part. On one machine only one process has the turn at a time. Other
 // machines may make the same part at the same time: locks do not reach them, so they build under other names, see
-// Attempt, and [Part.Publish] lets the first one win.
+// Attempt, and [Part.Publish] lets the first process win.
 type Turn struct {
 	id     string // of what the lock reaches
 	folder *os.Root
@@ -28,8 +28,8 @@ type Turn struct {
 // wait inside of the system could not be ended by a context.
 const turnPoll = 200 * time.Millisecond
 
-// Take waits until no other process of this machine does what is called name in a folder. It calls wait once
-// if there is one.
+// Take waits until no other process of this machine holds the turn with that name in a folder. If it has to
+// wait, it calls wait once.
 func Take(ctx context.Context, folder, name string, wait func()) (*Turn, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -60,7 +60,7 @@ func Take(ctx context.Context, folder, name string, wait func()) (*Turn, error) 
 }
 
 // ID names the machine, or this process where the file system has no locks. With an ID of its own, each process there
-// builds its own attempt, and the first one to publish wins.
+// builds its own attempt, and the first process to publish wins.
 func (t *Turn) ID() string { return t.id }
 
 // End lets the next process have its turn.
@@ -71,7 +71,7 @@ func (t *Turn) End() {
 	_ = t.folder.Close()
 }
 
-// Machine, if it is not empty, is taken for the name of this machine: tests are several.
+// Machine, if it is not empty, replaces the name of this machine: a test acts as several machines.
 var Machine string
 
 // machine names what a lock in a folder reaches: the processes of one kernel, since its start, on one mount of the

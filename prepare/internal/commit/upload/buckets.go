@@ -58,7 +58,7 @@ func (b *Buckets) Destination(text, spool string, rank part.Rank) (*Destination,
 }
 
 // takeTurn waits for the turn of a rank. The turn lasts until the buckets are closed, as the local folder is in use
-// until all of it is sent.
+// until all its files are sent.
 func (b *Buckets) takeTurn(spool, name string, rank part.Rank) (*part.Turn, error) {
 	h := sha256.Sum256([]byte(name))
 	lock := hex.EncodeToString(h[:8]) + "-" + part.Name(rank.Index, rank.Size)
@@ -125,13 +125,14 @@ func (b *Buckets) Client(text string) (*requests.Client, *remote.URL, error) {
 	return c, u, nil
 }
 
-// Mount returns a path for what a URL names; of what is on this machine it is the path itself.
+// Mount returns a path under which a URL can be opened like a file. For a text that names something on this machine it
+// is the local path.
 func (b *Buckets) Mount(text string) (string, error) {
 	path, _, _, err := b.MountFS(text)
 	return path, err
 }
 
-// MountFS is Mount that also returns the file system, and the key there; nil of what is on this machine.
+// MountFS is Mount that also returns the bucket's file system and the key in it; nil and "" for a local path.
 func (b *Buckets) MountFS(text string) (path string, fsys *bucketfs.FS, key string, err error) {
 	if !InBucket(text) {
 		return LocalPath(text), nil, "", nil
@@ -153,7 +154,7 @@ var Naming = []string{".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".yaml", ".y
 // MountSource is MountFS for a source that does not change meanwhile: the folder that it is, or that a file of an
 // ending of naming is in, is listed at once, so that a look at each of its folders is not a request each. Patterns,
 // arrays, datasets and more than [bucketfs.MostListed] objects are not. It returns false for a server that lists
-// nothing, such as one of the web.
+// nothing, such as a web server.
 func (b *Buckets) MountSource(text string, naming []string) (path string, fsys *bucketfs.FS, lists bool, err error) {
 	if !InBucket(text) {
 		return LocalPath(text), nil, false, nil
@@ -254,7 +255,7 @@ func (e *renamed) Error() string { return e.text }
 
 func (e *renamed) Unwrap() error { return e.error }
 
-// ApartURLs refuses texts that look like URLs and are none, and a destination inside of a source or the other way
+// ApartURLs refuses texts that look like URLs but are not, and a destination inside of a source or the other way
 // round: the build would then read what it writes, or replace what it reads.
 func ApartURLs(source, dest string) error {
 	var parsed []*remote.URL
@@ -318,5 +319,5 @@ func openUserFolder(folder string) (*os.Root, error) {
 // errNoKey is the error of a destination that is a whole bucket.
 var errNoKey = errors.New("a dataset needs a name inside of its bucket")
 
-// OpenURL opens buckets; tests have others.
+// OpenURL opens buckets; tests replace it.
 var OpenURL = cloud.Open

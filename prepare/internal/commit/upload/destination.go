@@ -115,8 +115,8 @@ func (d *Destination) remove(key string) error {
 }
 
 // Uploader returns the Uploader that sends the dataset while it is built, and nil where the whole dataset must be built
-// first. An HDF5 file has no shards that are finished early, and a dataset that is to be replaced stays until all of
-// the new one is made.
+// first. An HDF5 file has no shards that are finished early, and a dataset that is to be replaced stays until the whole
+// new dataset is made.
 func (d *Destination) Uploader(format string, replaces bool) *Uploader {
 	if replaces || format != part.Flat {
 		return nil
@@ -268,8 +268,7 @@ func (d *Destination) Adopt(from string, f store.File, stage *write.Stage, name 
 }
 
 // sendLast sends the file that completes a dataset. If it exists already with the same bytes, that is not an
-// error: this is the answer to a request that was repeated, or to one of two
-// processes that built the same dataset.
+// error: this is the answer to a request that was repeated, or two processes built the same dataset.
 func (d *Destination) sendLast(path, key string, ifNotExist bool) error {
 	err := d.sendFile(path, key, remote.WriteOptions{IfNotExist: ifNotExist})
 	if !errors.Is(err, remote.ErrExists) {
@@ -290,7 +289,7 @@ func (d *Destination) sendFile(path, key string, opts remote.WriteOptions) error
 }
 
 // sendShards sends the files of a flat dataset that are not in the bucket yet, all but the manifest. When it returns,
-// all of them are in the bucket, and none that an earlier run has left.
+// all of these files are in the bucket, and files that an earlier run has left are removed.
 func (d *Destination) sendShards(folder, key string, progress progress) error {
 	files, err := shardFiles(folder, key)
 	if err != nil {
@@ -304,8 +303,8 @@ func (d *Destination) sendShards(folder, key string, progress progress) error {
 	}, progress)
 }
 
-// isGeneration reports whether a file is the manifest of a generation, or a tag. A new dataset has none, so such files
-// are left of the dataset that it replaced.
+// isGeneration reports whether a file is the manifest of a generation, or a tag. A new dataset has no such files, so
+// they are left over from the dataset that it replaced.
 func isGeneration(name string) bool { return strings.HasPrefix(name, layout.Generations+"/") }
 
 // sendZarr is sendShards for a dataset in Zarr. Chunks that an earlier run left in one of the dataset's arrays are
@@ -331,7 +330,7 @@ func (d *Destination) sendZarr(overwrite bool, progress progress) error {
 // zarrName matches the names of Zarr files that package store writes.
 var zarrName = regexp.MustCompile(`^(zarr\.json|c(\.[0-9]+)+)$`)
 
-// shardFiles lists the files of a flat dataset without the manifest. Some of them are markers.
+// shardFiles lists the files of a flat dataset without the manifest. Some of these files are markers.
 func shardFiles(folder, key string) (list []item, err error) {
 	text, err := os.ReadFile(filepath.Join(folder, layout.ManifestName))
 	if err != nil {
@@ -377,8 +376,8 @@ func unsent(files []item) (list []item) {
 	return list
 }
 
-// sendAll sends files, several at a time: large ones first, then small ones with more workers, as their time is that of
-// a request and not of their bytes. The nodes of a Zarr hierarchy are sent after all chunks.
+// sendAll sends files, several at a time: large ones first, then small ones with more workers, as they take the time of
+// a request, whatever their bytes. The nodes of a Zarr hierarchy are sent after all chunks.
 func (d *Destination) sendAll(list []item, progress progress) error {
 	total := int64(0)
 	for _, p := range list {

@@ -100,7 +100,7 @@ func (s *queue) work() {
 	}
 }
 
-// next waits for a file to send; false says that there will be none.
+// next waits for a file to send; false means that no more files will come.
 func (s *queue) next() (p item, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// Uploader sends the files of a flat dataset while it is built. A file that is finished at a checkpoint
-// is final; once it is in the bucket, a marker takes its place here. So the disk has to hold
-// open shards, and those that wait for the link.
+// Uploader sends the files of a flat dataset while it is built. A file that is finished at a checkpoint is final;
+// once it is in the bucket, a marker takes its place here. So the disk has to hold the open shards and the finished
+// shards that wait for the link.
 //
 // With splits, only the shards of the first split have their final numbers from the start; the numbers of all others
 // depend on how many shards the splits before have, which is known at the end. Their files are sent under temporary
@@ -84,7 +84,7 @@ func (o *Uploader) check() error {
 	return errors.Join(err, s.settle(0))
 }
 
-// eachMarker calls f for each file of a folder that is a marker. A folder that does not exist has none.
+// eachMarker calls f for each file of a folder that is a marker. A folder that does not exist has no files.
 func eachMarker(folder string, f func(name string, was marker)) error {
 	entries, err := os.ReadDir(folder)
 	for _, e := range entries {
@@ -137,7 +137,7 @@ func (o *Uploader) begin() error {
 	return o.to.remove(o.seal)
 }
 
-// Explain adds to an error how many files of the build are in the bucket, and what becomes of them.
+// Explain adds to an error how many files of the build are in the bucket, and whether a later run uses or removes them.
 func (o *Uploader) Explain(err error) error {
 	if o == nil || err == nil || errors.Is(err, ErrLost) {
 		return err

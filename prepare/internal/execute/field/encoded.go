@@ -20,7 +20,7 @@ func (c Options) For(fields []source.Field, base *store.Manifest) Options {
 	for _, f := range fields {
 		switch {
 		case !f.Image() && !isMaskFile(f):
-		// With one such field, the user's flags decide for all.
+		// With a single field of images, the user's flags decide for that field.
 		case !f.Stored, base != nil && !slices.ContainsFunc(base.Fields, func(g store.Field) bool {
 			return g.Name == f.Name && g.Content == f.Content && g.IsBytes()
 		}):
@@ -87,8 +87,8 @@ func (c Options) JPEGQuality() int {
 // defaultQuality is the default of FFCV's writer, too.
 const defaultQuality = 90
 
-// EncodedProblems calls add for each possible problem with the flags of --keep-encoded; wrong says whether there is
-// one.
+// EncodedProblems calls add for each possible problem with the flags of --keep-encoded; wrong says whether the
+// flags have that problem.
 func (c Options) EncodedProblems(add func(wrong bool, format string, args ...any)) {
 	if !c.Shrinks() {
 		add(c.Quality != 0, "--jpeg-quality %d: is for files that --keep-encoded and --resize make smaller", c.Quality)

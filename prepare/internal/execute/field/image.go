@@ -173,7 +173,7 @@ func (o *fileOpener) refuses(v imageValue) error {
 	return o.rules.check(v.file.Config)
 }
 
-// pixelOpener uses pixels as they are.
+// pixelOpener makes a source of pixels that are stored as they are, without decoding.
 type pixelOpener struct{ info transforms.Info }
 
 func (o pixelOpener) parse(value []byte) imageValue { return imageValue{bytes: value} }

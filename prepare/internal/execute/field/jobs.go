@@ -16,8 +16,8 @@ import (
 )
 
 // Jobs returns the job of each field of the source, and the fields that move with the pixels of an image. base is
-// the manifest of the dataset that is appended to, nil for a new one: its classes keep their numbers. A field of a
-// Joint has a job, too, which is never called.
+// the manifest of the dataset that is appended to, whose classes keep their numbers; nil for a new dataset. A
+// field of a Joint has a job, too, which is never called.
 func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, together []*Joint, err error) {
 	if err := c.checkUsed(fields); err != nil {
 		return nil, nil, err
@@ -134,7 +134,8 @@ func (c Options) recipes(fields []source.Field) (fieldTransforms, error) {
 	return recipes, nil
 }
 
-// fieldJob returns the job of a field. recipe is the field's transforms, nil if it has none.
+// fieldJob returns the job of a field. recipe is the field's transforms; nil if the field
+// has no transforms.
 //
 //	array to standardize              arrayField
 //	any number of images              imagesField
@@ -188,7 +189,8 @@ func (c Options) imageField(f source.Field, recipe json.RawMessage) (Job, error)
 	}, nil
 }
 
-// pipelineOr returns the pipeline of a recipe, or without a recipe the one that the options ask for, after ts.
+// pipelineOr returns the pipeline of a recipe, or without a recipe the pipeline that the options ask for, which
+// begins with ts.
 func (c Options) pipelineOr(recipe json.RawMessage, ts ...transforms.Transform) (*transforms.Pipeline, error) {
 	if recipe != nil {
 		return transforms.Parse(recipe)
@@ -203,7 +205,7 @@ func (c Options) pixelField(f source.Field, recipe json.RawMessage) (Job, error)
 		return nil, fmt.Errorf("%v of shape %v: only uint8 pixels with 1 or 3 channels can be resized, cropped, converted "+
 			"or normalized as images", f.DType, f.Shape)
 	}
-	// Pixels keep their layout unless a flag asks for another one.
+	// Pixels keep their layout unless a flag asks for another layout.
 	if c.Layout == "" {
 		c.Layout = f.Layout
 	}

@@ -153,7 +153,7 @@ func (w *JointWorker) moves(image []byte, boxes []float32) (*transforms.Moves, e
 		}
 		width, height := v.file.Config.Opened(w.files.(*fileOpener).rules.Orient)
 		info = transforms.Info{W: width, H: height, C: 3}
-		// The file stays as it is, and so does all that lies on it.
+		// The image file stays as it is, and so do all fields that lie on the image.
 		if s, ok := w.joint.job.(*shrinkField); ok && !s.isLarge(v.file.Config) {
 			return transforms.Still(width, height), nil
 		}

@@ -78,8 +78,8 @@ func (w *maskWorker) Do(name string, dst, value []byte) (out []byte, err error) 
 		return dst, &SampleError{fmt.Errorf("the mask is %dx%d pixels and the first one %dx%d; keep masks of several sizes "+
 			"as files, with --keep-encoded", m.W, m.H, w.first.W, w.first.H)}
 	}
-	// Masks of a set may have 8 or 16 bits by their largest number; the first one decides, and smaller types are
-	// widened.
+	// Masks of a set may have 8 or 16 bits by their largest number; the first mask decides, and smaller types
+	// are widened.
 	if m.DType != w.first.DType {
 		if m.Pix, err = geometry.Widen(&w.numbers, m, w.first.DType); err != nil {
 			return dst, &SampleError{err}

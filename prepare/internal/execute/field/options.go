@@ -36,7 +36,7 @@ type Options struct {
 	Independent []string `recipe:"independent"`
 
 	// Transforms is a recipe that replaces Resize, Fit, Crop, Filter, PassOrder, Layout and DType, see package
-	// transforms. An entry may name its "field". nil: there is none.
+	// transforms. An entry may name its "field". nil: no such recipe.
 	Transforms json.RawMessage `json:",omitempty"`
 
 	// Own has the arrays that are standardized by mean and deviation of the dataset, once a first pass has measured

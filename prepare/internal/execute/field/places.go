@@ -53,7 +53,7 @@ func (p *Places) Convert(v *source.Values) error {
 		if f.Content != tensor.Boxes && f.Content != tensor.Keypoints {
 			continue
 		}
-		// The shape of a field of boxes is as datasets have it, with 4 numbers; the source may have 5 or 8.
+		// Boxes have 4 numbers, as in datasets; the source's boxes may have 5 or 8.
 		n, size := f.Shape[len(f.Shape)-1], f.RecordBytes()
 		if f.Content == tensor.Boxes {
 			n, size = f.Boxes.Numbers(), size/4*f.Boxes.Numbers()

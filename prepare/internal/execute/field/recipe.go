@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// Recipe returns what is done to the fields, as the manifest stores it. Each entry names its field, unless the only
-// field with transforms is a field of images.
+// Recipe returns the transforms of the fields, as the manifest stores them. Each entry names its field, unless the
+// only field with transforms is a field of images.
 func Recipe(jobs []Job, source []source.Field) (json.RawMessage, error) {
 	var lists []json.RawMessage
 	for i, f := range jobs {

@@ -33,8 +33,9 @@ func CheckSizes(jobs []Job, fields []source.Field, memory int64) error {
 	return nil
 }
 
-// checkRecord returns an error for records that are larger than the limit. Most of them are an array whose first
-// axis is not the records, such as a volume that is read as one record, and each worker would need that memory.
+// checkRecord returns an error for records that are larger than the limit. Usually such a record is an array
+// whose first axis does not count records, such as a volume that is read as a single record, and each worker
+// would need that memory.
 func checkRecord(name string, spec tensor.Spec, memory int64) error {
 	n, limit := int64(spec.RecordBytes()), cmp.Or(memory, usualRecord)
 	if n <= limit {

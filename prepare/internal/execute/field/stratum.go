@@ -41,7 +41,7 @@ func (s Strata) String() string {
 // Type implements pflag.Value. bool makes the value of the flag optional.
 func (Strata) Type() string { return "bool" }
 
-// Stratum is the field with the classes of --stratify. The zero value is none.
+// Stratum is the field with the classes of --stratify. The zero value means that no field was named.
 type Stratum struct {
 	Name  string
 	at    int  // position in the schema

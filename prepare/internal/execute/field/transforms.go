@@ -34,8 +34,8 @@ func SplitTransforms(recipe json.RawMessage) (fieldTransforms, error) {
 	return out, nil
 }
 
-// Of returns the recipe of a field, nil if there is none. An image without entries of its own takes the entries
-// that name no field.
+// Of returns the recipe of a field, nil if the field has no transforms. An image without entries of its own
+// takes the entries that name no field.
 func (t fieldTransforms) Of(field string, image bool) json.RawMessage {
 	list := t[field]
 	if list == nil && image {
