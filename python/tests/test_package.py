@@ -7,12 +7,15 @@ import builtins
 import copy
 import dataclasses
 import inspect
+import io
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+from unittest import mock
 
 import h5py
 import numpy as np
@@ -20,6 +23,7 @@ import numpy as np
 import penstock
 import penstock._typing
 from penstock import samplers, transforms
+from penstock._base import limits
 from penstock._base.dataclass import dataclass
 
 from . import data
@@ -116,6 +120,31 @@ class TestPackage(unittest.TestCase):
             if hasattr(builtins, name) and not name.startswith("__")
         }
         self.assertEqual(found, PUBLIC)
+
+    def test_limits_of_the_machine(self):
+        new = {"/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/a/cpu.max": "150000 100000\n", "/sys/fs/cgroup/a/b/cpu.max": "max 100000\n",
+               "/sys/fs/cgroup/memory.max": "max\n", "/sys/fs/cgroup/a/b/memory.max": "1048576\n"}  # fmt: skip
+        old = {"/proc/self/cgroup": "4:memory:/x\n3:cpu,cpuacct:/y\n", "/sys/fs/cgroup/cpu,cpuacct/y/cpu.cfs_quota_us": "250000\n",
+               "/sys/fs/cgroup/memory/memory.limit_in_bytes": "2097152\n", "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1\n"}  # fmt: skip
+        worker = types.SimpleNamespace(get_worker=lambda: types.SimpleNamespace(state=types.SimpleNamespace(nthreads=1)))
+        for files, variables, modules, cores, memory in (
+            (new, {}, {}, 2, 1 << 20), (old, {}, {}, 3, 2 << 20), (new, {"PYTHON_CPU_COUNT": "default"}, {}, 2, 1 << 20),
+            (old, {"LOKY_MAX_CPU_COUNT": "1"}, {}, 1, 2 << 20), ({}, {"PYTHON_CPU_COUNT": "7"}, {}, 7, None),
+            ({}, {}, {"distributed.worker": worker}, 1, None),
+        ):  # fmt: skip
+            with (
+                self.subTest(cores=cores),
+                mock.patch.dict(os.environ, variables),
+                mock.patch.dict(sys.modules, modules),
+                mock.patch.object(limits, "bound", lambda: 64),
+                mock.patch.object(
+                    limits, "open", lambda path, files=files: io.StringIO(files[path]) if path in files else open(os.devnull + "/"), create=True
+                ),
+            ):
+                limits.memory.cache_clear()
+                self.assertEqual((limits.cores(), limits.environment()), (cores, {"GOMAXPROCS": str(cores)}))
+                self.assertEqual(limits.memory(), memory or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        limits.memory.cache_clear()
 
     def test_every_parameter_is_described(self):
         public = {name: getattr(penstock, name) for name in (*penstock.__all__, "open", "map") if callable(getattr(penstock, name))}

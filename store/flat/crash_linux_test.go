@@ -219,7 +219,7 @@ func TestCrashes(t *testing.T) {
 						done, _ := c.whole(t, filepath.Join(folder, name))
 						return done && kind == crashAppend && entryCount(folder) == 1
 					},
-					GoOn:  func(s crash.State, folder string) error { return c.goOn(t, s, folder) },
+					GoOn: func(s crash.State, folder string) error { return c.goOn(t, s, folder) },
 					Command: func(folder string) (env, args []string) {
 						return []string{builder + "=" + filepath.Join(folder, name), builder + "_CRASH=" + kind}, nil
 					},

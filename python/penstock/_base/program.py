@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from . import urls
+from . import limits, urls
 from .errors import Error
 
 # The first call of sysconfig is not safe in several threads (CPython 3.11).
@@ -57,7 +57,10 @@ def popen(command: Sequence[str], error: type[Error] = Error, **how: Any) -> sub
                 f"{command[0]}: it needs {_SPACE >> 20} MiB of address space, and each process may have {room >> 20} MiB: run ulimit -v unlimited "
                 "in the shell that starts Python"
             )
-    return subprocess.Popen(**urls.hidden(command), **how)
+    arguments = urls.hidden(command)
+    if limited := limits.environment():
+        arguments["env"] = {**arguments.get("env", os.environ), **limited}
+    return subprocess.Popen(**arguments, **how)
 
 
 @contextlib.contextmanager

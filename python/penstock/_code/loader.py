@@ -16,11 +16,11 @@ from dataclasses import replace
 from typing import Any
 
 from .._base.errors import Error, UnsupportedError
+from .._base.limits import cores
 from .._base.options import OnError, choice
 from .._engine.epochs import Engine, Epochs
 from .._engine.signature import Signature
 from .._engine.states import check_mapping
-from .._engine.threads import cores
 from . import collate, randomness, sampling
 from .fetch import Work
 from .gather import Gather, GatherLoop

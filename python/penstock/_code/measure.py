@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._base.limits import cores
 from .._engine.advice import more_at_once, times_as_fast
-from .._engine.threads import cores
 from .profile import Stack, hottest
 
 #: A wait shorter than this share of the loop is not what limits it.

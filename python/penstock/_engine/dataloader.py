@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from .. import samplers
 from .._base.errors import Error
+from .._base.limits import cores
 from .._base.options import Align, OnError, Output, Prepare, Verify, choice, count
 from .._read.dataset import SampleDataset, has_type, open_dataset, open_prepared
 from .._read.formats import with_records
@@ -35,7 +36,6 @@ from .feeding import FeedLoader
 from .pack import Pack
 from .request import Request, ranks, seed_of
 from .signature import Signature, context, drawn
-from .threads import cores
 
 if TYPE_CHECKING:
     import jax

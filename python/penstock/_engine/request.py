@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import samplers
 from .._base.dataclass import dataclass
 from .._base.errors import Error
+from .._base.limits import cores
 from .._base.options import Output, Prepare, Verify, choice, count
 from .._base.options import size as in_bytes
 from .._read import generations
@@ -27,7 +28,6 @@ from . import frameworks, launcher, subject
 from .batch import BatchDict, BatchTuple
 from .pack import Pack
 from .signature import Signature, drawn
-from .threads import cores
 
 if TYPE_CHECKING:
     from .pinned import Pinning, Unpinned

@@ -1,4 +1,4 @@
-"""Cores, and threads that copy and convert rows: NumPy lets others run meanwhile."""
+"""Threads that copy and convert rows: NumPy lets others run meanwhile."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _pools: dict[int, ThreadPoolExecutor] = {}  # by process: a child of a fork has none of its parent's threads
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def divided(work: Callable[[int, int], object], rows: int, parts: int) -> None:

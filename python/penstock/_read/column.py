@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import functools
 import mmap
 import os
 import sys
@@ -157,30 +156,6 @@ class _Mapped:
         gaps = np.flatnonzero(first[1:] > end[:-1]) + 1
         for a, b in zip(first[[0, *gaps]].tolist(), end[[*(gaps - 1), -1]].tolist()):
             self._map.madvise(_WILLNEED, a << _PAGE_SHIFT, b - a << _PAGE_SHIFT)
-
-
-@functools.cache
-def memory() -> int:
-    """Return how many bytes of memory the process may have: the machine's, or less where its control group is limited."""
-    try:
-        limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        with open("/proc/self/cgroup") as f:
-            groups = [line.rstrip("\n").split(":", 2)[1:] for line in f]
-    except (AttributeError, OSError, ValueError):
-        return sys.maxsize
-    for controllers, group in groups:
-        if controllers in ("", "memory"):
-            root, name = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes") if controllers else ("/sys/fs/cgroup", "memory.max")
-            for part in [group, *_above(group)]:
-                with contextlib.suppress(OSError, ValueError), open(f"{root}{part}/{name}") as f:
-                    limit = min(limit, int(f.read()))
-    return limit
-
-
-def _above(group: str) -> list[str]:
-    """Return the control groups that a group is in."""
-    parts = group.strip("/").split("/")
-    return ["".join("/" + part for part in parts[:n]) for n in range(len(parts))]
 
 
 #: How many mappings of this process keep a descriptor, which Python's mmap does. There are few, where a view may be of 10,000 datasets.

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from .._base.errors import CorruptError, Error, MissingError, NotFoundError, UnsupportedError
+from .._base.limits import memory
 from .._base.options import Align, Mode, choice
 from .._base.urls import redacted
 from .._base.values import tensor
 from .._write import changing
 from . import flat, generations
-from .column import Column, memory
+from .column import Column
 from .fetched import FetchedRagged, FetchedRecords
 from .field import SOURCE_NAME, Field, chosen, from_json, listed, shown
 from .formats import file_of, is_dataset, locate, stamp, with_records
