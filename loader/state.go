@@ -16,8 +16,8 @@ import (
 )
 
 // State is a position in a run: which batches were handed out. A State is small enough for every
-// checkpoint: as JSON fewer than 300 bytes, and at most 10 KB with Weights. Everything except
-// Epoch, Step, Done and Weights identifies the run, so that Resume can refuse a State of another
+// checkpoint: as JSON fewer than 300 bytes, and at most 10 KB with Weights and Mix. Everything except
+// Epoch, Step, Done, Weights and Mix identifies the run, so that Resume can refuse a State of another
 // run.
 //
 // A State has no random state: batches are functions of seed, epoch and step.
@@ -38,6 +38,8 @@ type State struct {
 	Done string `json:"done,omitempty"`
 	// weights of a sampler.Mix that SetWeights has set, and what was drawn before them
 	Weights []sampler.MixWeights `json:"weights,omitempty"`
+	// of a sampler.Mix, unless it takes more than 1.5 KB: for Mixed, which needs no dataset
+	Mix *sampler.Mixture `json:"mix,omitempty"`
 }
 
 const stateVersion = 1
@@ -58,8 +60,30 @@ func (ld *Loader) State() State {
 	return st
 }
 
-// maxWeights is how many bytes of JSON the weights of a State may have.
-const maxWeights = 9 << 10
+// Bytes of JSON that the weights of a State may have, and its mixture.
+const (
+	maxWeights = 8 << 10
+	maxMixture = 3 << 9
+)
+
+// Mixed returns how many records of each source of a [sampler.Mix] came before the State, in all epochs.
+func (st State) Mixed() ([]MixedStats, error) {
+	if st.Mix == nil || st.Epoch < 0 || st.Step < 0 {
+		return nil, errors.New("the state has no mixture: its sampler is not a Mix, or has too many sources for a small state; " +
+			"the statistics of the loader have the counts")
+	}
+	m, err := sampler.NewMix(st.Mix.Sizes, st.Mix.MixOptions)
+	if err != nil {
+		return nil, err
+	}
+	of := sampler.Sampler(m)
+	if len(st.Weights) > 0 {
+		if of, _, err = sampler.Reweigh(m, st.Weights, 0); err != nil {
+			return nil, err
+		}
+	}
+	return mixed(sampler.MixOf(of), st.Epoch, st.Step), nil
+}
 
 // SetWeights makes a [sampler.Mix] draw by other weights from a step on. Steps count over epochs:
 // the step of a batch is its epoch times Batches plus its number there. Weights that were set for
@@ -89,13 +113,20 @@ func (ld *Loader) SetWeights(weights []float64, step int) error {
 
 // identify returns the State at the start of the run.
 func (o Options) identify(src Source, can Capabilities) State {
-	return State{
+	st := State{
 		Version: stateVersion,
 		Dataset: short(can.ID()), Generations: generationsOf(can), Records: src.Len(),
 		Sampler: short(sampler.ID(o.Sampler)), Seed: o.Seed,
 		GlobalBatch: o.shares().Global(), DropLast: o.DropLast,
 		Transforms: o.transformsID(), Collate: short(o.Collate.ID),
 	}
+	if m := sampler.MixOf(o.Sampler); m != nil {
+		of := m.Mixture()
+		if text, err := json.Marshal(of); err == nil && len(text) <= maxMixture {
+			st.Mix = &of
+		}
+	}
+	return st
 }
 
 // transformsID returns a digest of all transforms that are Identifiers. Fields are sorted by name,

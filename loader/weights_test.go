@@ -55,6 +55,9 @@ func TestSetWeights(t *testing.T) {
 			if err != nil || len(text) > 1000 || len(after.Weights) > 1 {
 				t.Fatalf("state %s: %v", text, err)
 			}
+			if alone, err := after.Mixed(); err != nil || !slices.Equal(alone, mixed) {
+				t.Fatalf("the state alone has %v of the sources (%v), not %v", alone, err, mixed)
+			}
 			require.NoError(t, ld.Close())
 		}
 		return out, after, mixed
@@ -110,5 +113,26 @@ func TestSetWeights(t *testing.T) {
 			t.Error("weights are set within a loop")
 		}
 		break
+	}
+}
+
+// A State has the mixture of few sources, and stays small: without it, there are no counts.
+func TestStateOfManySources(t *testing.T) {
+	sources := make([]loader.Source, 1000)
+	for i := range sources {
+		sources[i] = newMemorySource(1_000, 1)
+	}
+	for _, n := range []int{100, 1000} {
+		all, err := combine.NewConcat(sources[:n]...)
+		require.NoError(t, err)
+		mix, err := sampler.NewMix(all.Sizes(), sampler.MixOptions{Batch: 10})
+		require.NoError(t, err)
+		ld, err := loader.New(all, loader.Options{BatchSize: 10, Sampler: mix})
+		require.NoError(t, err)
+		text, err := json.Marshal(ld.State())
+		if _, refused := ld.State().Mixed(); err != nil || len(text) > 2000 || (refused == nil) != (n == 100) {
+			t.Errorf("%d sources: %d bytes, error %v", n, len(text), refused)
+		}
+		require.NoError(t, ld.Close())
 	}
 }

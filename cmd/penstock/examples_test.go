@@ -144,6 +144,7 @@ func exampleInputs(t *testing.T) string {
 		"half.view.json": `{"penstock": "view", "version": 1, "select": {"dataset": "out/flat"}, "ranges": [[0, 100]]}` + "\n",
 		"weights.csv":    "labels,weight\ncircle,0.5\nsquare,1.5\n",
 		"train.json":     `[{"op": "RandomResizedCrop", "size": [16, 16]}, {"op": "RandomHorizontalFlip"}]` + "\n",
+		"state.json":     `{"v": 1, "sampler": "shuffle", "batch": 8, "epoch": 0, "step": 5}` + "\n",
 		"mnist.csv":      "label," + strings.Join(pixels, ",") + "\n7," + strings.Join(numbers, ",") + "\n",
 	}
 	for name, n := range map[string]int{"emb.npy": rawSamples, "emb-1.npy": rawSamples / 4} {

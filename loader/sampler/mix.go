@@ -22,6 +22,7 @@ import (
 // weights. A stage takes 16 bytes per source.
 type Mix struct {
 	options MixOptions
+	given   Mixture
 	first   []int // number of each source's first record
 	size    []int // records of each source
 	total   int
@@ -31,23 +32,29 @@ type Mix struct {
 	id      string
 }
 
-// MixOptions configures a Mix.
+// MixOptions configures a Mix. Its JSON is in states of a loader.
 type MixOptions struct {
 	// Schedule has the weights of the sources, each row from a step on; the first row is for step 0. Steps are counted
 	// through all epochs, and do not begin again with each. Only the ratios of weights matter. If Schedule is empty, the
 	// weight of a source is its number of records.
-	Schedule []MixWeights
+	Schedule []MixWeights `json:"schedule,omitempty"`
 	// Interpolate changes the weights linearly between the rows of Schedule, in at most 256 stages.
-	Interpolate bool
+	Interpolate bool `json:"linear,omitempty"`
 	// Temperature raises weights to the power of 1/Temperature: above 1 they become more alike. 0 means 1.
-	Temperature float64
+	Temperature float64 `json:"temperature,omitempty"`
 
-	Batch int // records of a batch of all ranks, BatchSize*World.Size; must be > 0
+	Batch int `json:"batch"` // records of a batch of all ranks, BatchSize*World.Size; must be > 0
 	// Draws is how many records an epoch has, rounded up to whole batches; 0 means as many as there are.
-	Draws int
+	Draws int `json:"draws,omitempty"`
 	// PerBatch fills each batch from one source. The shares are then shares of batches.
-	PerBatch bool
-	Ends     MixEnds
+	PerBatch bool    `json:"per_batch,omitempty"`
+	Ends     MixEnds `json:"ends,omitempty"`
+}
+
+// Mixture is what a Mix was made of.
+type Mixture struct {
+	Sizes []int `json:"sizes"` // records of each source
+	MixOptions
 }
 
 // MixWeights are the weights of sources from a step on.
@@ -105,6 +112,7 @@ func NewMix(sizes []int, o MixOptions) (*Mix, error) {
 }
 
 func newMix(sizes []int, o MixOptions) (*Mix, error) {
+	given := Mixture{slices.Clone(sizes), o}
 	if len(o.Schedule) == 0 {
 		row := MixWeights{Weights: make([]float64, len(sizes))}
 		for i, n := range sizes {
@@ -115,9 +123,9 @@ func newMix(sizes []int, o MixOptions) (*Mix, error) {
 	if o.Temperature == 0 {
 		o.Temperature = 1
 	}
-	m := &Mix{options: o, size: slices.Clone(sizes)}
+	m := &Mix{options: o, given: given, size: slices.Clone(sizes)}
 	for i, n := range sizes {
-		if n < 0 {
+		if n < 0 || m.total+n < 0 {
 			return nil, fmt.Errorf("source %d has %d records", i, n)
 		}
 		m.first = append(m.first, m.total)
@@ -501,6 +509,9 @@ func (m *Mix) Seen(epoch, step int) []int {
 	}
 	return out
 }
+
+// Mixture returns what the Mix was made of.
+func (m *Mix) Mixture() Mixture { return m.given }
 
 // Sizes returns the number of records of each source.
 func (m *Mix) Sizes() []int { return slices.Clone(m.size) }

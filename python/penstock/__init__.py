@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ._engine.batch import Batch, LoaderBatch
     from ._engine.dataloader import DataLoader
     from ._engine.pack import Pack
+    from ._engine.states import seen
     from ._engine.timing import loadbench
     from ._read.dataset import Dataset, open_dataset
     from ._read.field import Field, Normalization
@@ -52,7 +53,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization",
     "NotFoundError", "Pack", "Progress", "Ragged", "RaggedRecords", "Records", "Sparse", "Summary", "UnsupportedError", "View", "Writer",
-    "batched", "bfloat16", "get_worker_info", "loadbench", "merge", "order", "preprocess", "rechunk", "rng", "samplers", "transforms",
+    "batched", "bfloat16", "get_worker_info", "loadbench", "merge", "order", "preprocess", "rechunk", "rng", "samplers", "seen", "transforms",
 ]  # fmt: skip
 
 #: The modules of names, which are imported when they are first asked for: NumPy and what a program does not need take most of the time.
@@ -64,7 +65,7 @@ _MODULES = {
     "UnsupportedError": "_base.errors", "batched": "_base.batched",
     "View": "_read.view", "Writer": "_write.writer", "get_worker_info": "_code.info", "loadbench": "_engine.timing", "map": "_code.mapping",
     "merge": "_write.writer", "open": "_read.dataset", "preprocess": "_write.prepare", "rechunk": "_write.prepare",
-    "rng": "_code.randomness",
+    "rng": "_code.randomness", "seen": "_engine.states",
 }  # fmt: skip
 
 #: Names that are others in their modules.

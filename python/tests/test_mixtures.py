@@ -3,6 +3,7 @@
 PENSTOCK_MIXTURES=FIRST:COUNT runs the programs of other numbers: a failure names the number that reproduces it.
 """
 
+import json
 import math
 import os
 import random
@@ -13,8 +14,10 @@ import numpy as np
 
 import penstock
 from penstock.samplers import Bucket, ClassBalanced, Mix, Shuffle, Weighted
+from penstock.transforms import PadToLargest, RandomHorizontalFlip, Resize, ToTensor
 
 from . import data
+from .test_labels import gray_png
 
 setUpModule = data.name_programs
 
@@ -92,6 +95,16 @@ class Program:
         return [row for row, real in zip(rows, batch.mask) if real]
 
 
+def values(batch):
+    """Return the rows that a batch has, as bytes of all fields. Padding to the largest image of a rank's batch is left out."""
+    names, sizes = sorted(n for n, _ in batch.items() if n not in ("cu_seqlens", "image_sizes")), batch.get("image_sizes")
+    rows = zip(*[list(batch[n]) for n in names])
+    if sizes is not None:
+        at = names.index("image")
+        rows = ([*row[:at], row[at][:, : size[0], : size[1]], *row[at + 1 :]] for row, size in zip(rows, sizes))
+    return [tuple(np.asarray(v).tobytes() for v in row) for row, real in zip(rows, batch.mask) if real]
+
+
 class MixturesTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -110,6 +123,76 @@ class MixturesTest(unittest.TestCase):
             with self.subTest(number=number):
                 self.one(Program(number, self.folder))
 
+    def test_workloads(self):
+        """Text, fine-tuning, images with text and images by aspect ratio go on exactly with 2, 3 and 8 ranks."""
+        for name, (source, options) in self.workloads().items():
+            with self.subTest(name):
+                self.elastic(source, options)
+
+    def elastic(self, source, options):
+        """Check that every rank of a run on 2, then 3, then 8 ranks gets what it gets in a run on as many ranks that is not interrupted."""
+
+        def make(ranks, rank):
+            return penstock.DataLoader(source, 24 // ranks, rank=rank, world_size=ranks, seed=4, output="numpy", **options)
+
+        with make(1, 0) as dl:
+            state, steps = dl.state_dict(), len(dl)
+            whole = [sorted(values(batch)) for batch in dl]
+        self.assertGreater(steps, 5)
+        for ranks, first, end in ((2, 0, steps // 3), (3, steps // 3, steps // 2), (8, steps // 2, steps)):
+            parts = [[] for _ in range(steps)]
+            for rank in range(ranks):
+                with make(ranks, rank) as dl:
+                    alone = [values(batch) for batch in dl]
+                with make(ranks, rank) as dl:
+                    dl.load_state_dict(state)
+                    got = [values(batch) for _, batch in zip(range(end - first), dl)]
+                    after = dl.state_dict()
+                self.assertEqual(got, alone[first:end])
+                for part, more in zip(parts, alone):
+                    part += more
+            self.assertEqual([sorted(part) for part in parts], whole)
+            state = after
+
+    def workloads(self):
+        """Return sources and options of loaders of four kinds of training."""
+        r = np.random.default_rng(3)
+        paths = {name: os.path.join(self.folder, name) for name in ("web", "code", "chats", "pairs", "pictures")}
+
+        def lengths(mean, n):
+            return np.minimum(np.exp(r.normal(np.log(mean), 0.8, n)).astype(int) + 1, 500)
+
+        def write(name, fields, records):
+            with penstock.Writer(paths[name], fields) as w:
+                w.extend(records)
+
+        tokens, image = penstock.Field("tokens", "int32", ragged=True), penstock.Field("image", "uint8", (8, 8, 3))
+        for name, n in (("web", 300), ("code", 90)):
+            write(name, [tokens], [{"tokens": r.integers(1, 50_000, m)} for m in lengths(90, n)])
+        mask = penstock.Field("loss_mask", "uint8", ragged=True)
+        write("chats", [tokens, mask], [{"tokens": r.integers(1, 50_000, m), "loss_mask": np.arange(m) >= m // 3} for m in lengths(40, 500)])
+        write("pairs", [tokens, image], [{"tokens": r.integers(1, 9, m), "image": r.integers(0, 256, (8, 8, 3))} for m in lengths(20, 120)])
+        with penstock.Writer(paths["pictures"], keep_encoded=True) as w:
+            for height, width in np.maximum(r.normal((24, 30), 8, (150, 2)).astype(int), 8):
+                w.append({"image": gray_png(r.integers(0, 256, (height, width), np.uint8)), "aspect": width / height})
+        text = [paths["web"], paths["code"]]
+        mix = Mix({0: [0.9, 0.1], 6: [0.5, 0.5]}, interpolate=True)
+        pairs = penstock.open(paths["pairs"]).concat(penstock.open(paths["web"]), fill={"image": 0})
+        shapes = {"transforms": [Resize(12), RandomHorizontalFlip(), ToTensor()], "batch_transforms": PadToLargest()}
+        return {
+            "text": (text, {"sampler": mix, "pack": penstock.Pack(128, overflow="split")}),
+            "fine-tuning": (paths["chats"], {"shuffle": True, "pack": penstock.Pack(128, overflow="split")}),
+            "images with text": (pairs, {"sampler": Mix([3, 1])}),
+            "aspect ratios": (paths["pictures"], {"sampler": Bucket([0.8, 1.25], "aspect"), **shapes}),
+        }
+
+    def test_seen_refuses(self):
+        with penstock.DataLoader(os.path.join(self.folder, "a"), 8, seed=1) as dl:
+            state = dl.state_dict()
+        for wrong, why in ((state, "no mixture"), ({**state, "mix": {"sizes": [3, -1], "batch": 4}}, "source 1 has -1 records"), ({}, "state_dict")):
+            with self.assertRaisesRegex(penstock.Error, why):
+                penstock.seen(wrong)
+
     def one(self, p):
         with p.loader() as dl:
             for step, weights in p.set.items():
@@ -118,6 +201,8 @@ class MixturesTest(unittest.TestCase):
             for _ in range(2):
                 whole += [p.records(b) for b in dl]
             mixed = dl.stats().get("mixed")
+            if p.mix:
+                self.assertEqual(penstock.seen(json.loads(json.dumps(dl.state_dict()))), mixed)
         self.assertEqual(len(whole), 2 * steps)
         if p.mix:
             self.counts(p, whole, mixed)

@@ -102,7 +102,7 @@ func Command() *cobra.Command {
 	// Until here the cache must not evict the local copies.
 	cmd.PersistentPostRun = func(*cobra.Command, []string) { cache.Close() }
 	cmd.AddCommand(show.Command(), verify.Command(), layout.Command(), preview.Command(), diff.Command(), stats.Command(),
-		report.Command(), viewCommand(), filterCommand(), joinCommand())
+		report.Command(), viewCommand(), filterCommand(), joinCommand(), stateCommand())
 	return cmd
 }
 

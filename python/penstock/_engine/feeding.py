@@ -140,7 +140,7 @@ class FeedLoader(Engine):
         state = dict(state_dict)
         with checking():
             check_fed(state, self.session.batches)
-        self.session.start(state)
+        self.session.start({name: value for name, value in state.items() if name != "mix"})
         self.epochs.load({name: state[name] for name in POSITION if name in state})
 
     def set_weights(self, weights: Sequence[float], step: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -15,13 +16,38 @@ POSITION = ("epoch", "step")
 #: What a feeding process says of where it is: loader.State in Go.
 _FED = {
     "v": int, "dataset": str, "gen": str, "n": int, "sampler": str, "seed": int, "batch": int, "drop": bool, "tf": str, "co": str,
-    "epoch": int, "step": int, "done": str, "weights": list,
+    "epoch": int, "step": int, "done": str, "weights": list, "mix": dict,
 }  # fmt: skip
 _LONGEST = 1 << 16
 
 #: Names of what a sampler, a dataset, or an iterator of one said of itself.
 _USERS = ("sampler", "dataset", "iterator")
 _DEEPEST = 8
+
+
+def seen(state: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return how often each dataset of ``samplers.Mix`` was drawn before a state, in the form of ``DataLoader.stats()["mixed"]``.
+
+    Neither the datasets nor a DataLoader are needed. A state of very many datasets does not have the mixture, and is refused.
+
+    Args:
+        state: What ``DataLoader.state_dict`` returned.
+
+    Example:
+        ``penstock.seen(loader.state_dict())[0]["Epochs"]``
+    """
+    from .._write.changing import run
+
+    check_mapping(state, "v")
+    with checking():
+        check_fed(state, (1 << 63) - 1)
+    if not state.get("mix"):
+        raise Error(
+            "the state has no mixture: its sampler is not samplers.Mix, or has more datasets than a small state holds; "
+            'DataLoader.stats()["mixed"] has the counts'
+        )
+    mixed: list[dict[str, Any]] = run(["inspect", "state", "--json", "-"], json.dumps(dict(state)).encode())["mixed"]
+    return mixed
 
 
 def check_mapping(state: Any, *names: str) -> None:
@@ -63,8 +89,13 @@ def check_fed(state: Mapping[str, Any], batches: int) -> None:
     for name in state:
         if _FED[name] is int:
             number(state, name, 0, batches if name == "step" else (1 << 64) - 1 if name == "seed" else (1 << 63) - 1)
-        elif len(str(part(state, name, _FED[name]))) > _LONGEST:
-            raise Malformed(f"{name} has {len(state[name])} characters")
+            continue
+        try:
+            text = json.dumps(part(state, name, _FED[name]), allow_nan=False)
+        except (TypeError, ValueError):
+            raise Malformed(f"{name} has bytes, or numbers that are not finite") from None
+        if len(text) > _LONGEST:
+            raise Malformed(f"{name} has {len(text)} characters")
 
 
 @contextmanager
