@@ -38,8 +38,14 @@ func Common(names []string, fields [][]store.Field) ([]store.Field, error) {
 func agree(first, fields []store.Field) error {
 	same := func(f, g store.Field) bool { return f.Name == g.Name }
 	if !slices.EqualFunc(first, fields, same) {
-		return fmt.Errorf("the fields are %s there, and %s here; name those to load (fields=)", namesOf(first),
-			namesOf(fields))
+		both := slices.DeleteFunc(slices.Clone(first), func(f store.Field) bool {
+			return !slices.ContainsFunc(fields, func(g store.Field) bool { return same(f, g) })
+		})
+		how := ""
+		if len(both) > 0 {
+			how = fmt.Sprintf(`; name those to load: fields=["%s"]`, namesOf(both, `", "`))
+		}
+		return fmt.Errorf("the fields are %s there, and %s here%s", namesOf(first, ", "), namesOf(fields, ", "), how)
 	}
 	for i, f := range first {
 		g := fields[i]
@@ -67,12 +73,12 @@ func agree(first, fields []store.Field) error {
 	return nil
 }
 
-func namesOf(fields []store.Field) string {
+func namesOf(fields []store.Field, between string) string {
 	list := make([]string, len(fields))
 	for i, f := range fields {
 		list[i] = f.Name
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(list, between)
 }
 
 // kindOf describes a field in words, without its classes and normalization.

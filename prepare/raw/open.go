@@ -181,11 +181,18 @@ func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 	if o.Columns == "" && len(o.Fields) > 0 && kinds.HasUnits(kind) { // arrays that are not read may have another length
 		o.Columns, o.Fields = column.Names(o.Fields), nil
 	}
-	src, err := kinds.Open(ctx, at.path, source.Options{
+	opts := source.Options{
 		NoNames: true, Places: true, Kind: kinds.KindOf(o.From, o.Records), Found: detected, Records: o.Records, Fields: o.Columns,
 		Split: o.Split, Outside: o.Outside, Seen: o.Seen,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
-	})
+	}
+	src, err := kinds.Open(ctx, at.path, opts)
+	if err != nil && o.Columns == "" && len(o.Fields) > 0 && context.Cause(ctx) == nil { // a column that is not wanted may be why
+		opts.Fields = column.Names(o.Fields)
+		if chosen, e := kinds.Open(ctx, at.path, opts); e == nil {
+			src, err, o.Columns, o.Fields = chosen, nil, opts.Fields, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func TestConcatAgrees(t *testing.T) {
 		{image(tensor.CHW, figures(0.5, true)), image(tensor.CHW, figures(0.5, true)), ""},
 		{image(tensor.CHW, figures(0.5, true)), image(tensor.CHW, figures(0.4, true)), "after another normalization, mean [0.5 0.5 0.5], std [1 1 1] there and mean [0.4 0.4 0.4]"},
 		{image(tensor.CHW, figures(0.5, false)), image(tensor.CHW, figures(0.5, false)), ""},
-		{label(), rows(""), "the fields are labels there, and rows here; name those to load (fields=)"},
+		{label(), rows(""), "the fields are labels there, and rows here"},
 	} {
 		first, second := one(t, c.a), one(t, c.b)
 		src, fields, err := concat([]string{"a", "b"}, []*dataset{first, second})

@@ -94,7 +94,7 @@ func (s *reader) Blocks() iter.Seq2[source.Block, error] {
 }
 
 // fileBlocks yields the blocks of a file. It returns the number of rows in them, and whether the caller wants more.
-func (s *reader) fileBlocks(file int, p *parquet.File, yield func(source.Block, error) bool) (done int64, more bool,
+func (s *reader) fileBlocks(file int, p *part, yield func(source.Block, error) bool) (done int64, more bool,
 	err error) {
 	prefix, split := "", ""
 	if len(s.parts) > 1 {
@@ -106,7 +106,7 @@ func (s *reader) fileBlocks(file int, p *parquet.File, yield func(source.Block, 
 	}
 	most := int64(min(max(blockBytes/size, 1), blockRows))
 	for _, g := range p.RowGroups() {
-		r := newGroupReader(s, g)
+		r := newGroupReader(s, p, g)
 		for left := g.NumRows(); left > 0; {
 			// Each block has memory of its own: several are under way at a time.
 			b := &block{first: done, prefix: prefix, split: split, file: s.names[file], rows: int(min(left, most))}
@@ -135,7 +135,7 @@ type groupReader struct {
 
 // newGroupReader returns a reader of a row group. A field of several leaves is filled leaf by leaf, each at its
 // offset in the value.
-func newGroupReader(s *reader, g parquet.RowGroup) *groupReader {
+func newGroupReader(s *reader, p *part, g parquet.RowGroup) *groupReader {
 	r := &groupReader{fields: s.info.Fields}
 	for k, c := range s.columns {
 		parts := c.parts
@@ -146,7 +146,8 @@ func newGroupReader(s *reader, g parquet.RowGroup) *groupReader {
 			stride := c.field.RecordBytes()
 			r.leaves = append(r.leaves, &leafReader{
 				column: part, field: k, offset: i * stride / len(parts), stride: stride, size: c.field.DType.Size(),
-				elems: tensor.Shape(c.field.Shape).Elems() / len(parts), chunk: g.ColumnChunks()[part.leaf.ColumnIndex],
+				elems: tensor.Shape(c.field.Shape).Elems() / len(parts),
+				chunk: g.ColumnChunks()[p.leaves[part.leaf.ColumnIndex]],
 			})
 		}
 	}

@@ -110,12 +110,16 @@ var errRuns = errors.New("its booleans are encoded in runs (RLE), which are not 
 	"data_page_version='1.0', or the column as int8")
 
 // noteRuns notes the leaves with booleans that are encoded in runs, which the library decodes to wrong values.
-func (s *reader) noteRuns(p *parquet.File) {
+func (s *reader) noteRuns(p *part) {
 	if s.runs == nil {
 		s.runs = make(map[int]bool)
 	}
 	for _, g := range p.Metadata().RowGroups {
-		for i, c := range g.Columns {
+		for i, at := range p.leaves {
+			if at < 0 {
+				continue
+			}
+			c := &g.Columns[at]
 			s.runs[i] = s.runs[i] || c.MetaData.Type == format.Boolean && valuesInRuns(c.MetaData)
 		}
 	}

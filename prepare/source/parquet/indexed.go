@@ -37,7 +37,7 @@ type rowGroup struct {
 type stripe struct {
 	column *leafColumn
 	file   vfs.Ranger
-	size   int64 // bytes of the file
+	part   *part
 	group  parquet.RowGroup
 	meta   []format.ColumnChunk
 	pieces []piece
@@ -92,7 +92,7 @@ func newIndexed(s *reader) (*indexed, error) {
 				if err != nil {
 					return nil, fmt.Errorf("column %s: index of pages: %w", c.name, err)
 				}
-				group.columns = append(group.columns, stripe{c, file, p.Size(), g, p.Metadata().RowGroups[k].Columns, pieces})
+				group.columns = append(group.columns, stripe{c, file, p, g, p.Metadata().RowGroups[k].Columns, pieces})
 			}
 			x.groups, first = append(x.groups, group), group.end
 		}
@@ -103,13 +103,13 @@ func newIndexed(s *reader) (*indexed, error) {
 // piecesOf returns the pieces of a column in a row group: runs of pages if the offset index says where they are,
 // and the whole column otherwise. Lists are not divided, as their pages may begin within a row, and neither are
 // columns with a dictionary, which each piece would need. A wrong index only makes the column a single piece.
-func piecesOf(c *leafColumn, file io.ReaderAt, p *parquet.File, group int) ([]piece, error) {
+func piecesOf(c *leafColumn, file io.ReaderAt, p *part, group int) ([]piece, error) {
 	g := &p.Metadata().RowGroups[group]
 	whole := []piece{{end: g.NumRows}}
 	if c.parts != nil || c.leaf.MaxRepetitionLevel > 0 {
 		return whole, nil
 	}
-	chunk := &g.Columns[c.leaf.ColumnIndex]
+	chunk := &g.Columns[p.leaves[c.leaf.ColumnIndex]]
 	if chunk.MetaData.TotalCompressedSize <= pieceBytes || chunk.MetaData.DictionaryPageOffset != 0 ||
 		chunk.OffsetIndexOffset == 0 {
 		return whole, nil
@@ -275,14 +275,14 @@ type chunk struct {
 
 // chunk returns the place of a leaf of the stripe: its dictionary page, if any, and its data pages.
 func (s *stripe) chunk(leaf *leafColumn) chunk {
-	i := leaf.leaf.ColumnIndex
+	i := s.part.leaves[leaf.leaf.ColumnIndex]
 	c, _ := s.group.ColumnChunks()[i].(*parquet.FileColumnChunk) // a file has no others
 	m := &s.meta[i].MetaData
 	at := m.DataPageOffset
 	if m.DictionaryPageOffset != 0 {
 		at = m.DictionaryPageOffset
 	}
-	return chunk{c, at, min(m.TotalCompressedSize, s.size-at)}
+	return chunk{c, at, min(m.TotalCompressedSize, s.part.Size()-at)}
 }
 
 // eachRow calls f with each row of a piece. The row has the values of one leaf only, and is valid during f.
@@ -298,7 +298,7 @@ func (s *stripe) eachRow(leaf *leafColumn, p *piece, f func(i int, row [][]parqu
 	}
 	pages := c.PagesFrom(excerpt{c.at, data})
 	defer pages.Close()
-	r := rowsOf{row: make([][]parquet.Value, len(s.meta)), leaf: leaf, f: f, most: int(p.end - p.first)}
+	r := rowsOf{row: make([][]parquet.Value, len(s.part.leaves)), leaf: leaf, f: f, most: int(p.end - p.first)}
 	for {
 		page, err := pages.ReadPage()
 		if err == io.EOF {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -65,11 +66,14 @@ func (s *reader) open(ctx context.Context, names []string, opts source.Options, 
 	if s.info.Count == 0 {
 		return errors.New("holds no rows")
 	}
-	columns, err := columnsOf(s.parts[0])
+	columns, err := columnsOf(s.parts[0].File)
 	if err != nil {
 		return err
 	}
 	if s.columns, err = selectParquet(columns, selection); err != nil {
+		return err
+	}
+	if err := s.agree(len(selection) > 0); err != nil {
 		return err
 	}
 	if err := s.look(opts); err != nil {
@@ -94,6 +98,71 @@ func (s *reader) open(ctx context.Context, names []string, opts source.Options, 
 		}
 	}
 	return column.Distinct(selection, source.FieldNames(s.info.Fields))
+}
+
+// agree finds the leaves of the first file, whose schema decides the fields, by path in every file. A column that some
+// file lacks, or has with another type, is an error, unless the user has named others.
+func (s *reader) agree(named bool) error {
+	var first error
+	bad, schema, ofFirst := make(map[string]bool), s.parts[0].Schema(), extensionsOf(s.parts[0].File)
+	paths := make([][]string, len(schema.Columns())) // by leaf
+	for i, p := range s.parts {
+		differs := func(column, how string) {
+			if bad[column] = true; first == nil {
+				first = fmt.Errorf("%s: column %q %s %s", filepath.ToSlash(s.names[i]), column, how, filepath.ToSlash(s.names[0]))
+			}
+		}
+		extensions := extensionsOf(p.File)
+		p.leaves = slices.Repeat([]int{-1}, len(schema.Columns()))
+		for _, path := range schema.Columns() {
+			leaf, of := leafOf(schema, path)
+			at := -1
+			if own, typ := leafOf(p.Schema(), path); typ == of {
+				at = own.ColumnIndex
+			}
+			p.leaves[leaf.ColumnIndex], paths[leaf.ColumnIndex] = at, path
+		}
+		for _, c := range s.columns {
+			for _, leaf := range c.leaves() {
+				_, typ := leafOf(p.Schema(), paths[leaf.leaf.ColumnIndex])
+				switch {
+				case typ == "":
+					differs(leaf.name, "is missing, and is in")
+				case p.leaves[leaf.leaf.ColumnIndex] < 0 || !reflect.DeepEqual(extensions[leaf.name], ofFirst[leaf.name]):
+					differs(leaf.name, "has another type than in")
+				}
+			}
+		}
+		for _, path := range p.Schema().Columns() {
+			if _, typ := leafOf(schema, path); typ == "" && !named {
+				differs(parquetName(path), "is not in")
+			}
+		}
+		s.noteRuns(p)
+	}
+	if first == nil {
+		return nil
+	}
+	var good []string
+	for _, c := range s.columns {
+		if !bad[c.name] {
+			good = append(good, c.name)
+		}
+	}
+	return column.Undecided([]error{first}, good, named)
+}
+
+// leafOf returns a leaf by its path, and the text of its type and of the lists and structs around it; "" without such a
+// leaf.
+func leafOf(s *parquet.Schema, path []string) (leaf parquet.LeafColumn, typ string) {
+	leaf, ok := s.Lookup(path...)
+	if !ok {
+		return leaf, ""
+	}
+	var text strings.Builder
+	_ = parquet.PrintSchema(&text, "", leaf.Node) // a Builder takes all
+	typ, _, _ = strings.Cut(text.String(), " = ") // without the number that some writers give to a column by its place
+	return leaf, fmt.Sprint(leaf.MaxRepetitionLevel, leaf.MaxDefinitionLevel, itemLevel(s, path), typ)
 }
 
 // scan reads the columns whose class names or list lengths are not known yet, each on its own: the other columns of
@@ -147,8 +216,8 @@ func (s *reader) inRuns(c *leafColumn) bool {
 	return slices.ContainsFunc(c.parts, s.inRuns)
 }
 
-// add opens a file, which must have the schema of the first file. The checks before and after OpenFile of parquet-go
-// keep a corrupt footer from using up the memory. Page index and bloom filters are skipped: they are large, and indexed
+// add opens a file. The checks before and after OpenFile of parquet-go keep
+// a corrupt footer from using up the memory. Page index and bloom filters are skipped: they are large, and indexed
 // reads its own part of the index.
 func (s *reader) add(ctx context.Context, name string) error {
 	f, err := source.OpenUntil(ctx, s.root, name)
@@ -170,15 +239,7 @@ func (s *reader) add(ctx context.Context, name string) error {
 	if err := checkParquetChunks(p, info.Size()); err != nil {
 		return err
 	}
-	// Fields are decided by the first file's schema, so leaves must have the same numbers in all files.
-	if len(s.parts) > 0 && p.Schema().String() != s.parts[0].Schema().String() {
-		return errors.New("has other columns than the first file")
-	}
-	if len(s.parts) > 0 && !reflect.DeepEqual(extensionsOf(p), extensionsOf(s.parts[0])) {
-		return errors.New("has other extension types of Arrow than the first file")
-	}
-	s.noteRuns(p)
-	s.parts = append(s.parts, p)
+	s.parts = append(s.parts, &part{File: p})
 	s.info.Count += p.NumRows()
 	return nil
 }

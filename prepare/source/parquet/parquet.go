@@ -35,12 +35,21 @@ type reader struct {
 	path    string
 	names   []string // of the files
 	files   []vfs.File
-	parts   []*parquet.File
+	parts   []*part
 	columns []*leafColumn
 	paths   []column.PathField // fields that are paths of images
 	runs    map[int]bool       // by leaf: booleans are encoded in runs, in any of the files
 	info    source.Info
 	splits  source.FileSplits
+}
+
+// part is one of the files.
+type part struct {
+	*parquet.File
+
+	// leaves has, by number of a leaf in the first file, the number of the leaf of the same path and type in this file,
+	// whose columns may be in another order; -1 if there is none.
+	leaves []int
 }
 
 // Info implements Source.

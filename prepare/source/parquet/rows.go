@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"path/filepath"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -48,8 +49,14 @@ func (s *reader) rowsFrom(n int64) iter.Seq2[[][]parquet.Value, error] {
 
 // fileRows yields the rows of a file without the first skip rows. Whole row groups are skipped by their counts;
 // only rows before the first one in its row group are decoded and dropped.
-func fileRows(p *parquet.File, skip int64, yield func([][]parquet.Value, error) bool) (more bool, err error) {
-	r := groupRows{batch: make([]parquet.Row, 64), values: make([][]parquet.Value, len(p.Schema().Columns()))}
+func fileRows(p *part, skip int64, yield func([][]parquet.Value, error) bool) (more bool, err error) {
+	r := groupRows{batch: make([]parquet.Row, 64), values: make([][]parquet.Value, len(p.leaves)),
+		leaves: slices.Repeat([]int{-1}, len(p.Schema().Columns()))}
+	for k, at := range p.leaves {
+		if at >= 0 {
+			r.leaves[at] = k
+		}
+	}
 	more = true
 	for _, g := range p.RowGroups() {
 		if n := g.NumRows(); skip >= n {
@@ -89,7 +96,8 @@ type groupRows struct {
 	batch  []parquet.Row
 	left   []parquet.Row
 	err    error             // returned by the library together with the batch
-	values [][]parquet.Value // by column: the current row
+	values [][]parquet.Value // by leaf of the first file: the current row
+	leaves []int             // by leaf of the file: the leaf of the first file, or -1
 }
 
 func (r *groupRows) open(g parquet.RowGroup) error {
@@ -115,7 +123,12 @@ func (r *groupRows) next() error {
 	r.left = r.left[1:]
 	clear(r.values)
 	return guardParquet(func() error {
-		row.Range(func(column int, v []parquet.Value) bool { r.values[column] = v; return true })
+		row.Range(func(column int, v []parquet.Value) bool {
+			if k := r.leaves[column]; k >= 0 {
+				r.values[k] = v
+			}
+			return true
+		})
 		return nil
 	})
 }

@@ -42,12 +42,12 @@ func newColumnScan(c *leafColumn) *columnScan {
 func (s *columnScan) done() bool { return s.lists != nil && s.lists.differ }
 
 // file scans the column in one file.
-func (s *columnScan) file(ctx context.Context, p *parquet.File) error {
+func (s *columnScan) file(ctx context.Context, p *part) error {
 	for _, g := range p.RowGroups() {
 		if s.done() {
 			return nil
 		}
-		if err := s.chunk(ctx, g.ColumnChunks()[s.column.leaf.ColumnIndex]); err != nil {
+		if err := s.chunk(ctx, g.ColumnChunks()[p.leaves[s.column.leaf.ColumnIndex]]); err != nil {
 			return fmt.Errorf("column %s: %w", s.column.name, err)
 		}
 	}

@@ -26,8 +26,8 @@ type scan struct {
 	buf      []byte
 }
 
-// newScan compares the declared columns of all files. Files of a dataset must agree with the first file, as a
-// field has one type.
+// newScan compares the declared columns of all files by name. Those that become fields must be in every file, with one
+// type.
 func newScan(files []File, names []string, selection []column.Selection, opts source.Options) (*scan, error) {
 	s := &scan{opts: opts, byName: make(map[string]int)}
 	for _, w := range selection {
@@ -36,27 +36,45 @@ func newScan(files []File, names []string, selection []column.Selection, opts so
 		}
 		s.wants[w.Column] = w
 	}
+	var first error
+	bad := make(map[string]bool)
 	for i, f := range files {
 		columns := f.Columns()
-		if s.declared = s.declared || columns != nil; i == 0 {
-			for _, c := range columns {
-				if _, twice := s.byName[c.Name]; twice {
-					return nil, fmt.Errorf("%s: two columns are called %q", names[i], c.Name)
-				}
+		s.declared = s.declared || columns != nil
+		differs := func(column, how string) {
+			if _, wanted := s.wants[column]; !wanted && s.wants != nil {
+				return
+			}
+			if bad[column] = true; first == nil {
+				first = fmt.Errorf("%s: column %q %s %s", names[i], column, how, names[0])
+			}
+		}
+		own := make(map[string]bool)
+		for _, c := range columns {
+			if own[c.Name] {
+				return nil, fmt.Errorf("%s: two columns are called %q", names[i], c.Name)
+			}
+			own[c.Name] = true
+			at, known := s.byName[c.Name]
+			switch {
+			case i == 0:
 				s.add(&c)
-			}
-			continue
-		}
-		if len(columns) != len(files[0].Columns()) {
-			return nil, fmt.Errorf("%s: has other columns than %s", names[i], names[0])
-		}
-		for k, c := range columns {
-			first := s.columns[k]
-			if c.Name != first.Name || c.DType != first.DType || !slices.Equal(c.Shape, first.Shape) || c.List != first.List ||
-				c.Text != first.Text || !slices.Equal(c.Classes, first.Classes) {
-				return nil, fmt.Errorf("%s: column %s is not as in %s", names[i], c.Name, names[0])
+			case !known:
+				differs(c.Name, "is not in")
+			case c.DType != s.columns[at].DType || !slices.Equal(c.Shape, s.columns[at].Shape) || c.List != s.columns[at].List ||
+				c.Text != s.columns[at].Text || !slices.Equal(c.Classes, s.columns[at].Classes):
+				differs(c.Name, "has another type than in")
 			}
 		}
+		for _, c := range s.columns {
+			if !own[c.Name] {
+				differs(c.Name, "is missing, and is in")
+			}
+		}
+	}
+	if first != nil {
+		good := slices.DeleteFunc(s.order(), func(name string) bool { return bad[name] })
+		return nil, column.Undecided([]error{first}, good, s.wants != nil)
 	}
 	return s, nil
 }

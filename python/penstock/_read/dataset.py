@@ -6,6 +6,7 @@ Flat datasets are mapped here, by _read.flat; everything else is read by the eng
 from __future__ import annotations
 
 import bisect
+import contextlib
 import functools
 import itertools
 import os
@@ -646,9 +647,14 @@ def open_dataset(
         try:
             made = cached(os.fsdecode(path), cache_dir, declared)
         except Error as of_samples:
-            if os.path.isfile(name):  # whose kind is known, and which is no dataset
+            made = None
+            if fields and not declared:  # a column that is not wanted may be why
+                with contextlib.suppress(Error):
+                    made, declared = cached(os.fsdecode(path), cache_dir, fields), fields
+            if made is None and os.path.isfile(name):  # whose kind is known, and which is no dataset
                 raise of_samples from None
-            raise Error(f"{e}; as raw samples: {of_samples}") from None
+            if made is None:
+                raise Error(f"{e}; as raw samples: {of_samples}") from None
         if made is None:
             raise e from None
         ds = _open_made(made, None if declared else fields, split, mode)
