@@ -1,6 +1,7 @@
 package main
 
-// bytesReader copies records out of the bytes of all, with a plain loop.
+// bytesReader copies records out of a slice with the bytes of all records, with
+// a plain loop.
 type bytesReader struct {
 	*mappedReader
 	all []byte

@@ -93,7 +93,7 @@ func (c one) order(rng *rand.Rand) []int {
 	return order
 }
 
-// turn is how many records a contender reads before it is the next one's turn.
+// turn is how many records a contender reads before the next contender's turn.
 func (c one) turn() int { return max(1, min(c.count, max(32, c.count/4/32*32))) }
 
 // bench is the state shared by all cases.
@@ -103,7 +103,7 @@ type bench struct {
 	rounds int
 }
 
-// measure returns what each took; the first is this module.
+// measure returns the times that the contenders took; the first contender is this module.
 func (b *bench) measure(c one) ([]measure.Result, error) {
 	list, done, err := b.contenders(c)
 	defer done()

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/hdf5"
 )
 
-// gonumName names what is compared.
+// gonumName names the contender that reads by package gonum/hdf5.
 func gonumName() string {
 	v, err := hdf5.LibVersion()
 	if err != nil {

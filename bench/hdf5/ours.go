@@ -118,7 +118,7 @@ func (m *mappedReader) sum() (int64, error) {
 
 func (m *mappedReader) close() { m.d.Close() }
 
-// recordReader asks for one record after the other, and copies it or, with view, only touches
+// recordReader asks for records one by one. It copies each record or, with view, only touches
 // each of its cache lines.
 type recordReader struct {
 	*mappedReader
@@ -127,7 +127,7 @@ type recordReader struct {
 	seen    byte
 }
 
-// overReader gets the order first, and then returns one record after the other.
+// overReader gets the order first, and then returns the records one by one.
 type overReader struct{ *recordReader }
 
 func openRecords(path string) (reader, error) { return openOneByOne(path, false) }

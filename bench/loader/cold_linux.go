@@ -23,7 +23,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// coldSets have a gigabyte each, of which a round reads some records; one by one it reads coldSingly of them.
+// coldSets have a gigabyte each, of which a round reads some records; if it reads one by one, it reads
+// coldSingly records.
 var coldSets = []struct{ size, batch, records int }{
 	{512, 256, 4096}, {4096, 256, 4096}, {32_768, 128, 2048}, {150_528, 32, 1024}, {1 << 20, 16, 256},
 }

@@ -19,7 +19,8 @@ func touch(bytes []byte) (sum byte) {
 	return sum
 }
 
-// epochs returns a contender that iterates some epochs a round, and returns the time for one.
+// epochs returns a contender that iterates some epochs a round, and measures the time of an
+// epoch.
 func epochs(name string, d *dataset, o loader.Options, touching bool) (measure.Contender, *loader.Loader, error) {
 	o.BatchSize = d.batch
 	ld, err := loader.New(d.ds, o)

@@ -26,7 +26,7 @@ func newPlain(d *dataset) (*plain, error) {
 	return &plain{d: d, bytes: all.Bytes(), order: rand.New(rand.NewPCG(1, 1)).Perm(d.n)}, nil
 }
 
-// batch returns the number of bytes of one.
+// batch returns the number of bytes of a batch.
 func (p *plain) batch() int { return p.d.batch * p.d.size() }
 
 // reading touches the batches in order.
@@ -47,7 +47,7 @@ func (p *plain) ring() (ring [][]byte) {
 	return ring
 }
 
-// copying copies records in a random order to batches, and touches these.
+// copying copies records in a random order to batches, and touches the batches.
 func (p *plain) copying() measure.Contender {
 	ring := p.ring()
 	return measure.Contender{Name: "copy() of each record and reading, no loader",

@@ -56,7 +56,7 @@ var works = []work{
 		64, 150528, false},
 }
 
-// environments says where each peer of batches.py lives; the others are in that of requirements.txt.
+// environments says where each peer of batches.py lives; all other peers live in the environment of requirements.txt.
 var environments = map[string]string{
 	"DALI": "dali", "FFCV": "ffcv", "Grain": "grain", "Hugging Face datasets": "hf", "hidefix": "hidefix",
 	"litdata": "litdata", "SPDL": "spdl",
@@ -350,7 +350,7 @@ func (b *bench) serve() error {
 	return b.epochs(ld, w)
 }
 
-// epochs iterates, after one epoch as all others have it, for some seconds.
+// epochs iterates for some seconds, after a first epoch that is not measured, as for all other peers.
 func (b *bench) epochs(ld *loader.Loader, w work) error {
 	var rates []float64
 	began, records := measure.Began{}, 0

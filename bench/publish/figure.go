@@ -18,7 +18,7 @@ type figure struct {
 	worst         bool // the highest of them
 }
 
-// severalHeads is what no head of a table has.
+// severalHeads is a text that no head of a table has.
 const severalHeads = " | "
 
 // number returns the number at f: of "1.09 [1.05..1.15]" the first.

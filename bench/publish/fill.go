@@ -130,7 +130,7 @@ func pivot(cells [][]string, names, numbers string) ([][]string, error) {
 	return out, nil
 }
 
-// median returns what stands before the lowest and highest of the rounds.
+// median returns the median in a text that has the lowest and highest of the rounds after it.
 func median(cell string) string {
 	number, _, _ := strings.Cut(cell, " [")
 	return number

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// table is the cells of one of Markdown, without its rule. The first row is the head.
+// table has the cells of a table in Markdown, without the rule. The first row is the head.
 type table struct{ cells [][]string }
 
 func (t *table) head() string { return t.cells[0][0] }
@@ -112,7 +112,7 @@ func readResults(folder string) (results, error) {
 	return all, nil
 }
 
-// parse distinguishes a program's tables from what it says first.
+// parse separates a program's tables from the text before them.
 func parse(text string) *result {
 	r := &result{}
 	within, said := false, false

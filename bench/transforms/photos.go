@@ -40,7 +40,7 @@ const (
 	quality = 90
 )
 
-// prepare puts the photos at path, as they are and enlarged, into folders of dir, where
+// prepare puts the photos at path, unchanged and enlarged, into folders of dir, where
 // children find them, in the order of their names.
 func prepare(dir, path string, every int) ([]set, error) {
 	path, text, err := locate(path)
@@ -68,8 +68,8 @@ func prepare(dir, path string, every int) ([]set, error) {
 	return []set{small, large}, nil
 }
 
-// progressive makes progressive files of the photos, without loss, by jpegtran. There are none
-// where that program is missing.
+// progressive makes progressive files of the photos, without loss, by jpegtran. It makes none
+// if jpegtran is missing.
 func progressive(dir string, from set) ([]set, error) {
 	program, err := exec.LookPath("jpegtran")
 	if err != nil {

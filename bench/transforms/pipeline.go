@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/bench/internal/measure"
 )
 
-// chunk is how many photos a contender does before it is the next one's turn.
+// chunk is how many photos a contender does before the next contender's turn.
 const chunk = 16
 
 // compare has contenders do all photos of a set, in turn.

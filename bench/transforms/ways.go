@@ -20,7 +20,7 @@ var (
 	std  = []float64{.229, .224, .225}
 )
 
-// filters are penstock's, and imaging's that compute the same.
+// filters are penstock's filters, and the filters of package imaging that compute the same.
 var filters = []struct {
 	name    string
 	imaging imaging.ResampleFilter

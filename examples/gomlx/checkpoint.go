@@ -17,14 +17,15 @@ import (
 // together with the weights, so that the two always belong to the same step.
 const stateParam = "penstock_loader_state"
 
-// checkpoints are those of a run. A nil *checkpoints saves nothing.
+// checkpoints are the checkpoints of a run. A nil *checkpoints saves nothing.
 type checkpoints struct {
 	store   *model.Store
 	handler *checkpoint.Handler
 	now     func() loader.State
 }
 
-// openCheckpoints loads the last checkpoint of a folder into store, if there is one.
+// openCheckpoints loads the last checkpoint of a folder into store, if the folder has a
+// checkpoint.
 func openCheckpoints(store *model.Store, folder string) (*checkpoints, error) {
 	if folder == "" {
 		return nil, nil

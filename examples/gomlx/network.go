@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// network looks at patches of 4 x 4 pixels, joins those to 8 x 8, and all to one: layers of
-// matrix products, which the backend in Go is good at.
+// network looks at patches of 4 x 4 pixels, joins the patches to patches of 8 x 8, and all
+// these to one vector: layers of matrix products, which the backend in Go is good at.
 type network struct {
 	layout  string
 	scale   float64
@@ -61,8 +61,8 @@ func join(x *graph.Node, k int) *graph.Node {
 	return graph.Reshape(x, d[0], d[1]/k, d[2]/k, k*k*d[3])
 }
 
-// count returns how many images it is right about, and how many there are, where the mask
-// is true.
+// count returns for how many images the network is right, and how many images there are,
+// where the mask is true.
 func (n network) count(scope *model.Scope, images, labels, mask *graph.Node) (hits, all *graph.Node) {
 	guess := graph.ArgMax(n.logits(scope, []*graph.Node{images})[0], -1, dtypes.Int64)
 	sum := func(x *graph.Node) *graph.Node { return graph.ReduceAllSum(graph.ConvertDType(x, dtypes.Int32)) }

@@ -50,7 +50,7 @@ func run(c config, out io.Writer) (err error) {
 	return err
 }
 
-// fed teaches with what the loader reads.
+// fed trains the network with the batches that the loader reads.
 func fed(c config, t *task, backend compute.Backend, store *model.Store, saved *checkpoints, out io.Writer) (
 	err error) {
 	options, err := t.options(c)

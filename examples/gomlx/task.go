@@ -12,7 +12,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// task is a dataset of images with labels, and which of its records are for what.
+// task is a dataset of images with labels, and which of its records are for
+// training and for judging.
 type task struct {
 	train, test   *mmapds.Dataset // may be the same
 	image, label  store.Field

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// augmentation says how images are changed at random before they are learned from, so that
-// few of them teach as much as many. It is a flag.Value.
+// augmentation says how images are changed at random for training, so that a few images
+// teach as much as many. It is a flag.Value.
 type augmentation int
 
 const (
@@ -31,9 +31,9 @@ func (a *augmentation) Set(name string) error {
 	return fmt.Errorf("must be one of %v", augmentations)
 }
 
-// placement says which stored value each value of an image comes from: pixel (y, x) of
-// channel k is rows[y] + cols[x] elements after the first one of stored channel
-// channels[k].
+// placement says from which stored value each value of an image comes: pixel (y, x) of
+// channel k is the element rows[y] + cols[x] places after the first element of stored
+// channel channels[k].
 type placement struct {
 	rows, cols, channels []int
 	gain                 float32 // of the normalized value
@@ -76,8 +76,8 @@ func shift(r *rand.Rand, side int) int {
 	return r.IntN(2*most+1) - most
 }
 
-// lay sets places to those of the elements of a row or column, step apart, shifted by some
-// elements and perhaps mirrored. The outermost element is repeated.
+// lay sets places to the places of the elements of a row or column, step apart, shifted by
+// some elements and perhaps mirrored. The outermost element is repeated.
 func lay(places []int, step, shift int, mirror bool) {
 	last := len(places) - 1
 	for i := range places {

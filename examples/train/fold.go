@@ -4,9 +4,9 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// fold is a sampler.Sampler over a part of the records: all but every k-th, or only those.
-// Datasets made from image folders are sorted by class, so that a cut in one place would
-// hold out whole classes; every k-th record takes its share of each.
+// fold is a sampler.Sampler over a part of the records: all but every k-th record, or only
+// every k-th. Datasets made from image folders are sorted by class, so that a cut in one
+// place would hold out whole classes; every k-th record takes its share of each.
 type fold struct {
 	k     int
 	held  bool            // only every k-th, not the others

@@ -21,8 +21,8 @@ type images struct {
 	classes      []string
 }
 
-// openImages opens a dataset, or a split of it, and makes sure that it holds what can be
-// trained on.
+// openImages opens a dataset, or a split of it, and makes sure that it has images and
+// labels to train on.
 func openImages(path, split string, c config) (*images, error) {
 	ds, err := mmapds.Open(path, mmapds.WithSplit(split))
 	if err != nil {
@@ -97,7 +97,7 @@ func (d *images) nameClasses() error {
 	return nil
 }
 
-// like reports why a network for d cannot be judged by other.
+// like returns why a network for d cannot be judged by other.
 func (d *images) like(other *images) error {
 	if d.channels != other.channels || d.height != other.height || d.width != other.width ||
 		d.image.DType != other.image.DType {
@@ -110,9 +110,9 @@ func (d *images) like(other *images) error {
 	return nil
 }
 
-// scaling returns what brings a stored value x of each channel to about mean 0 and standard
-// deviation 1: x*scale + bias. It follows the manifest: the normalization that was asked
-// for, or else the dataset's own statistics.
+// scaling returns the scale and bias that bring a stored value x of each channel to about
+// mean 0 and standard deviation 1: x*scale + bias. It follows the manifest: the
+// normalization that was asked for, or else the dataset's own statistics.
 func (d *images) scaling() (scale, bias []float32) {
 	n := d.image.Normalization
 	if n == nil {
@@ -129,7 +129,8 @@ func (d *images) scaling() (scale, bias []float32) {
 }
 
 // ownNormalization normalizes by the statistics in the manifest. A file that another program
-// wrote has none; its values are taken to fill the range of their type, floats that of 0 to 1.
+// wrote has no statistics; its values are taken to fill the range of their type, and floats
+// the range of 0 to 1.
 func (d *images) ownNormalization() *store.Normalization {
 	n := &store.Normalization{Scale: 1}
 	if d.image.DType == tensor.Uint8 {

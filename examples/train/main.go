@@ -49,8 +49,8 @@ func main() {
 	}
 }
 
-// judgedBy returns the dataset that has what is not learnt from, empty where records of data
-// are held out.
+// judgedBy returns the dataset with the records that are not trained on; empty if records of
+// data itself are held out.
 func (c config) judgedBy() string {
 	if c.test == "" && c.judge != "" {
 		return c.data

@@ -116,7 +116,7 @@ func (s *session) conclude(out io.Writer, judged cnn.Result, took time.Duration)
 // waited returns how long the training has waited for batches.
 func (s *session) waited() time.Duration { return s.learn.Stats().Wait + s.held.Stats().Wait }
 
-// trainAll trains epochs [first, last) and returns the result of the last one.
+// trainAll trains epochs [first, last) and returns the result of the last epoch.
 func (s *session) trainAll(ctx context.Context, first, last int) (learned cnn.Result, err error) {
 	for epoch := first; epoch < last && err == nil; epoch++ {
 		learned, err = s.train(ctx, epoch)

@@ -33,8 +33,8 @@ type RaggedSource interface {
 type Block struct {
 	Values []byte
 
-	// Offsets are where each record of a ragged field begins in Values, in rows, and where the last one ends; nil of
-	// another field.
+	// Offsets are where each record of a ragged field begins in Values, in rows, and where the last record ends; nil
+	// for a field that is not ragged.
 	Offsets []int64
 
 	size    int

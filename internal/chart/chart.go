@@ -106,5 +106,5 @@ func text(b *strings.Builder, attributes string, x, y int, s string) {
 	fmt.Fprintf(b, `<text %sx="%d" y="%d">%s</text>`, attributes, x, y, escape(s))
 }
 
-// escape makes text of control characters and of what has a meaning in SVG.
+// escape escapes control characters and the characters that have a meaning in SVG.
 func escape(s string) string { return html.EscapeString(shell.Line(s)) }

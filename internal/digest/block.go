@@ -119,13 +119,14 @@ func (b *Block) Settle() {
 	b.filled = false
 }
 
-// Fields returns those that the block was made for.
+// Fields returns the fields that the block was made for.
 func (b *Block) Fields() []tensor.Spec { return b.fields }
 
 // CRC32Cs returns the checksum of each record's value of a field, as the last Summarize computed them.
 func (b *Block) CRC32Cs(field int) []uint32 { return b.sums[field] }
 
-// RecordCRC32Cs appends the checksum of each record to sums: of its values, one after the other.
+// RecordCRC32Cs appends the checksum of each record to sums. The checksum is of the record's values, one after the
+// other.
 func (b *Block) RecordCRC32Cs(sums []uint32) []uint32 {
 	first := len(sums)
 	sums = append(sums, make([]uint32, b.N)...)

@@ -20,25 +20,25 @@ type Value struct {
 
 // Record is the part of *store.Record that only packages of this module use.
 type Record interface {
-	// Take returns the digests of all values, by field: what Summarize computed since the last call, or else
-	// it does that now. They are good until the next Summarize. It panics if the record was not made for
-	// these fields, or a value has not the length of its field.
+	// Take returns the digests of all values, by field. If Summarize was not called since the last Take,
+	// Take computes the digests. They are valid until the next Summarize. Take panics if the record was not
+	// made for these fields, or if a value does not have the length of its field.
 	Take(fields []tensor.Spec) []Value
 
-	// Summarize does again for one value what the record's Summarize did for all: it has changed since.
+	// Summarize computes the digest of one value again, after the record's Summarize, because the value has changed.
 	Summarize(field int, spec tensor.Spec)
 
-	// Value returns what Summarize has computed of one value.
+	// Value returns the digest that Summarize has computed of a value.
 	Value(field int) Value
 
 	// Rows returns how many rows the value of a field has.
 	Rows(field int, spec tensor.Spec) int
 
-	// SetStored stands for a value that the dataset has already: all that is known of it is the checksum of its bytes
-	// and how many rows it has. Values has no bytes of it, and the record's statistics leave it out.
+	// SetStored stands for a value that the dataset has already, of which only the checksum of its bytes and the
+	// number of its rows are known. Values has no bytes of it, and the record's statistics leave it out.
 	SetStored(field int, crc uint32, rows int64)
 }
 
-// Of returns what packages of this module ask a *store.Record. Package store, which imports this one, sets it: as a
-// method it would show users types that they cannot name.
+// Of returns the digests of a *store.Record to the packages of this module. Package store, which imports this
+// package, sets it: as a method it would show users types that they cannot name.
 var Of func(record any) Record

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// bmpHeader has the values of a BMP's headers, in Pillow's reading of them: real files deviate from
-// Microsoft's description in many ways, and the pixels have to be Pillow's.
+// bmpHeader has the values of a BMP's headers, as Pillow reads these headers: real files deviate
+// from Microsoft's description in many ways, and the pixels have to be Pillow's.
 type bmpHeader struct {
 	w, h    int
 	bits    int    // of a pixel
@@ -108,7 +108,7 @@ func (b *bmpHeader) configure(compression int) error {
 }
 
 // readMasks reads the masks from the header or, if it is too short for them, from the bytes after
-// it. It returns the offset of what follows.
+// it. It returns the offset after the masks.
 func (b *bmpHeader) readMasks(data []byte, first, size int) (next int, err error) {
 	const shortest, alpha = 52, 56 // headers with masks, and with one for alpha
 	n, at := 3, first+40

@@ -16,7 +16,7 @@ const (
 
 // converted is a library's image as a Source that converts some rows at a time. A file of half a
 // megabyte can have gigabytes of pixels: the library has them in memory once, and a converted copy
-// of all rows would be there a second time.
+// of all rows would take the memory a second time.
 type converted struct {
 	d     *Decoder
 	row   func(dst []byte, y int)

@@ -39,7 +39,7 @@ func init() {
 }
 
 // strangers lists formats that occur in image folders and are not read, by the start of their
-// files, with what to do about them. They are only named in errors.
+// files, with advice for the user. They are only named in errors.
 var strangers = []struct{ magic, name string }{
 	{"????ftyp", "a video or an ISO media file"},
 	{"\xff\x0a", "JPEG XL; convert it to JPEG or PNG"},

@@ -68,7 +68,7 @@ func (g *gifHeader) screen(header []byte) []byte {
 	return header
 }
 
-// colors reads the color table at the start of b, if the flags say that there is one.
+// colors reads the color table at the start of b, if the flags say that the file has a color table.
 func (g *gifHeader) colors(flags byte, b []byte) (rest []byte, ok bool) {
 	if flags&0x80 == 0 {
 		return b, true

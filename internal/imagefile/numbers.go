@@ -60,7 +60,7 @@ func (d *Decoder) Numbers(data []byte) (m pixel.Raster, err error) {
 // NewBitmap returns a Bitmap of zeros, in the given memory if that is large enough.
 func NewBitmap(memory []byte, w, h int) Bitmap { return newBitmap(memory, w, h) }
 
-// maxBits limits the pixels of a Bitmap, which needs only one byte for eight of them.
+// maxBits limits the pixels of a Bitmap, which needs only one byte for eight pixels.
 const maxBits = 1 << 30
 
 // Bits is Numbers for a PNG with one bit a pixel. It needs less memory and time, as the pixels stay
@@ -86,7 +86,7 @@ func (d *Decoder) Bits(data []byte) (Bitmap, bool) {
 }
 
 // notNumbers refuses masks whose pixels are not classes. JPEG and lossy WebP change values at
-// edges, where a class would silently become another one.
+// edges, where a class would silently become another class.
 func notNumbers(c format.Config) error {
 	if c.Format == format.JPEG || c.Format == format.WebP {
 		return format.Unsupported(c.Format,

@@ -89,8 +89,8 @@ func pngEach(chunks []byte, f func(id string, payload []byte) bool) {
 	}
 }
 
-// pngSamples returns the samples of a PNG with 16 bits, little endian, without alpha. image/png has
-// them big endian.
+// pngSamples returns the samples of a PNG with 16 bits, little endian, without alpha. image/png
+// returns big-endian samples.
 func pngSamples(c format.Config, data []byte) (m pixel.Raster, err error) {
 	img, err := pngDecode(c, data)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 // picture is a file of the Netpbm family: bits, gray or colors, in decimal (P1, P2, P3) or in bytes
-// (P4, P5, P6). https://netpbm.sourceforge.net/doc/pnm.html. rest is what has not been read yet.
+// (P4, P5, P6). https://netpbm.sourceforge.net/doc/pnm.html. rest has the bytes that were not read
+// yet.
 type picture struct {
 	kind byte // the second character of the file, '1' to '6'
 	w, h int

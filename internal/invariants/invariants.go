@@ -12,8 +12,8 @@ package invariants
 // negative number in every integer type, and an implausible one in every float type.
 const PoisonByte = 0xCC
 
-// Poison overwrites b with PoisonByte. It does so in every build: callers guard it with
-// Enabled.
+// Poison overwrites b with PoisonByte. It overwrites b in every build: callers guard
+// the call with Enabled.
 func Poison(b []byte) {
 	if len(b) == 0 {
 		return

@@ -12,7 +12,8 @@ func Standardize(x []float64, mean, std float64) {
 	}
 }
 
-// Scale is x[i] = x[i]*factor + offset, rounded after each of both.
+// Scale is x[i] = x[i]*factor + offset, rounded after the product and after the
+// sum.
 func Scale(x []float64, factor, offset float64) {
 	for i := scaleFast(x, factor, offset); i < len(x); i++ {
 		x[i] = float64(x[i]*factor) + offset

@@ -1,8 +1,8 @@
 package kernel
 
-// Copy is copy(dst, src) for slices of one length that do not overlap, with src in no
-// cache: 4 KiB or more are copied by the instruction for that where it is the faster way, as
-// it does not read what it overwrites.
+// Copy is copy(dst, src) for slices of one length that do not overlap, with src in no cache:
+// 4 KiB or more are copied by the processor's copy instruction where that is faster, as the
+// instruction does not read the bytes that it overwrites.
 func Copy(dst, src []byte) {
 	if len(dst) != len(src) {
 		panic("kernel: Copy: dst and src have different lengths")

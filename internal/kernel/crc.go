@@ -8,7 +8,8 @@ import (
 // castagnoli is the polynomial of CRC32C (RFC 3720).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// CRC32C returns the checksum of bytes whose checksum is crc, 0 if there are none, followed by p.
+// CRC32C returns the checksum of some bytes followed by p. crc is the checksum of the bytes before p, 0 if there
+// are none.
 func CRC32C(crc uint32, p []byte) uint32 {
 	switch len(p) {
 	case 4:
@@ -30,7 +31,7 @@ func CRC32CEach(sums []uint32, p []byte, size int) {
 	}
 }
 
-// CRC32CRagged is CRC32CEach for rows of any length: the i-th ends at ends[i] in p, where the next one begins.
+// CRC32CRagged is CRC32CEach for rows of any length: row i ends at ends[i] in p, where the next row begins.
 func CRC32CRagged(sums []uint32, p []byte, ends []int) {
 	if crcRaggedFast(sums, p, ends) {
 		return

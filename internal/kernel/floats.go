@@ -34,8 +34,8 @@ func SquaresF32(x []float32, mean float64) float64 {
 const Piece = 1024
 
 // PiecesF32 sums up x, which is one or more whole pieces of that many numbers: sums gets SumF32 of
-// each, squares SquaresF32 around the mean that follows. It returns the least and the greatest
-// number of all. They mean nothing where a sum is not finite.
+// each, squares SquaresF32 around the mean that follows from the sum. It returns the least and the
+// greatest number of x, which are undefined if a sum is not finite.
 func PiecesF32(sums, squares []float64, x []float32) (low, high float32) {
 	if len(x) == 0 || len(x) != Piece*len(sums) || len(x) != Piece*len(squares) {
 		panic("kernel: PiecesF32 of something else than whole pieces")

@@ -4,7 +4,7 @@
 // Each kernel is a plain Go loop, which is its specification, and if the CPU allows, a faster
 // version with the same results bit for bit. The build tag purego leaves the loops alone. A slice
 // of a wrong length is a mistake of the caller and panics; nothing here returns an error, starts a
-// goroutine or keeps what it was given.
+// goroutine or keeps its arguments.
 package kernel
 
 //go:generate go run -C _asm . -pkg kernel -out ../kernels_amd64.s -stubs ../kernels_amd64.go

@@ -2,8 +2,8 @@ package kernel
 
 import "encoding/binary"
 
-// MarkBytes sets bit i of the words of dst, the lowest of the first is bit 0, where text[i] is c, and clears the others
-// of the words that text has bits in: as many as it has bytes, by 64, rounded up. dst has room for these.
+// MarkBytes sets bit i of the words of dst if text[i] is c, and clears it otherwise; bit 0 is the lowest bit of the
+// first word. It sets as many words as text has bytes, divided by 64 and rounded up, and dst must have room for them.
 func MarkBytes(dst []uint64, text string, c byte) {
 	dst = dst[:(len(text)+63)/64]
 	n := markFast(dst, text, c)

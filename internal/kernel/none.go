@@ -53,5 +53,6 @@ func (w *Weights) rowsFast(_ []byte, _ int, _ []byte, _, _, _, _, _ int) int { r
 
 func (w *Weights) columnFast(_, _ []byte, _, _ int) int { return 0 }
 
-// Instructions names the vector instructions of the kernels in assembly, of which this build has none.
+// Instructions names the vector instructions of the kernels in assembly, of which this build has no
+// kernel.
 func Instructions() string { return "" }

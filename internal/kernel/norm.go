@@ -100,7 +100,8 @@ func (n *Norm) PlanesU16(r, g, b []uint16, src []byte, step int) {
 	}
 }
 
-// PixelsF32 converts RGB pixels, step bytes apart, to as many triples: len(dst)/3 of them.
+// PixelsF32 converts RGB pixels, which are step bytes apart, to triples of float32:
+// len(dst)/3 pixels.
 func (n *Norm) PixelsF32(dst []float32, src []byte, step int) {
 	checkPixels(len(src), len(dst)/3, step, 3)
 	t := &n.f32

@@ -2,9 +2,9 @@
 
 package kernel
 
-// packPair returns the high parts of a pair of weights in one number, and the low parts in
-// another. A weight is high*2^11 + low, so that both fit the 16 bits of a multiply-add and
-// nothing is rounded.
+// packPair returns the high parts of a pair of weights in the first number, and the low
+// parts in the second. A weight is high*2^11 + low, so that both fit the 16 bits of a
+// multiply-add and nothing is rounded.
 func packPair(a, b int32) (high, low int32) {
 	const mask = 1<<11 - 1
 	return b>>11<<16 | a>>11&0xffff, b&mask<<16 | a&mask

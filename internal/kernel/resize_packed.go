@@ -120,7 +120,8 @@ func (w *Weights) rowsFast(dst []byte, dstStride int, src []byte, srcStride, row
 	return 0
 }
 
-// byFour calls f for four rows at a time, the last four if need be for some of them again.
+// byFour calls f for four rows at a time. If the last rows are fewer than four, the last call
+// repeats rows of the call before.
 func (w *Weights) byFour(f func(dst []byte, dstStride int, src []byte, srcStride, step, x0 int),
 	dst []byte, dstStride int, src []byte, srcStride, rows, step, x0 int) int {
 	if rows < 4 {
@@ -134,15 +135,15 @@ func (w *Weights) byFour(f func(dst []byte, dstStride int, src []byte, srcStride
 	return rows
 }
 
-// gray4 resizes four rows, which are one and the same if the strides are 0.
+// gray4 resizes four rows. With strides of 0 the four rows are the same row.
 func (w *Weights) gray4(dst []byte, dstStride int, src []byte, srcStride, _, x0 int) {
 	p := &w.packed
 	resizeGray(&dst[0], &src[0], dstStride, srcStride, &p.grayAt[0], &p.gray[0], len(w.start), w.chunks(), x0)
 }
 
-// rows4 resizes four rows, which are one and the same if the strides are 0. The kernel makes
-// all pixels but those at the end of the rows, for which it would read too far or write a
-// byte too much.
+// rows4 resizes four rows; with strides of 0 the four rows are the same row. The kernel
+// makes all pixels but those at the end of the rows, where it would read too far or write a
+// byte too many.
 func (w *Weights) rows4(dst []byte, dstStride int, src []byte, srcStride, step, x0 int) {
 	p := &w.packed
 	n := w.rowsReach(cap(src)-3*srcStride, step, x0)

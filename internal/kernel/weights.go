@@ -93,7 +93,7 @@ func (w *Weights) weigh(k []int32, lo, n int, center, narrow float64) {
 	clear(k[n:])
 }
 
-// weighReal computes the same in float64, whose sum is 1.
+// weighReal computes the weights in float64, with a sum of 1.
 func (w *Weights) weighReal(k []float64, lo int, center, narrow float64) {
 	at := filters[w.Filter].at
 	sum := 0.0

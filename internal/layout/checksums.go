@@ -14,10 +14,11 @@ import (
 // Checksums are CRC32Cs of consecutive blocks of an extent, as little-endian uint32s.
 type Checksums []byte
 
-// Of returns the checksum of a block; block 0 is the first that has one.
+// Of returns the checksum of a block; block 0 is the first block with a checksum.
 func (c Checksums) Of(block int64) uint32 { return binary.LittleEndian.Uint32(c[4*block:]) }
 
-// Compare returns an error, which is ErrCorrupt, if the checksum of a block's bytes is not the one that was written.
+// Compare returns an error, which is ErrCorrupt, if the checksum of a block's bytes is not the checksum that was
+// written.
 func (c Checksums) Compare(block int64, crc uint32) error {
 	want := c.Of(block)
 	if crc == want {
@@ -85,8 +86,8 @@ func (e *Extent) CheckSumsFile(file []byte) error {
 		filepath.Base(e.SumsPath), got, e.SumsCRC32C, ErrCorrupt)
 }
 
-// BlockSet is a set of blocks of an extent, such as those whose checksums were found right. Make sets its size. Any
-// goroutine may call the other methods, as readers of one dataset share the set.
+// BlockSet is a set of blocks of an extent, such as the blocks whose checksums were found right. Make sets its
+// size. Any goroutine may call the other methods, as readers of one dataset share the set.
 type BlockSet struct {
 	n    int64
 	bits atomic.Pointer[[]atomic.Uint64] // nil: no block was added

@@ -29,8 +29,8 @@ type Column struct {
 	Extents []Extent    // in order of First
 	Packed  bool        // of an HDF5 file or Zarr, and not stored as it is: in chunks, compressed, big endian
 
-	// Unaligned says that a Packed column is stored as it is, from an offset on that is no multiple of its elements' size.
-	// Extents have that: NumPy reads such elements.
+	// Unaligned says that a Packed column is stored uncompressed, at an offset that is no multiple of its elements' size.
+	// Extents list such columns, too, because NumPy reads such elements.
 	Unaligned bool
 }
 
@@ -49,14 +49,14 @@ type Extent struct {
 	Count  int64  // rows
 	Row    int64  // of a Packed column: the number that its first row has in the HDF5 dataset
 
-	// Sums is where the CRC32Cs of the rows' blocks are, as Blocks little-endian uint32s.
-	// SumsPath is empty where there are none. A block covers BlockRecords rows and starts again with each Extent.
+	// Sums is where the CRC32Cs of the rows' blocks are, as Blocks little-endian uint32s. SumsPath is empty if
+	// the rows have no checksums. A block covers BlockRecords rows and starts again with each Extent.
 	SumsPath   string
 	SumsOffset int64
 	SumsCRC32C string // of the whole file SumsPath, where known: 8 hex digits
 }
 
-// Extent returns the extent that holds a row, and its number. It panics if there is none.
+// Extent returns the extent that holds a row, and its number. It panics if no extent holds the row.
 func (c *Column) Extent(row int64) (Extent, int) {
 	low, high := 0, len(c.Extents)
 	for low < high-1 {

@@ -14,7 +14,7 @@ type CRCWriter struct {
 	Sum uint32 // of the bytes so far; setting it to 0 starts again
 }
 
-// Write adds the next bytes. It takes them all, and never fails.
+// Write adds the next bytes. It takes all bytes, and never fails.
 func (w *CRCWriter) Write(b []byte) (int, error) {
 	w.Sum = kernel.CRC32C(w.Sum, b)
 	return len(b), nil

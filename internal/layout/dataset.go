@@ -24,8 +24,8 @@ type Dataset struct {
 	Coordinates map[string]string
 }
 
-// Of returns the layout of a *store.Dataset. Package store, which imports this one, sets it: as a method it would show
-// users a type that they cannot name.
+// Of returns the layout of a *store.Dataset to the packages of this module. Package store, which imports this package,
+// sets it: as a method it would show users a type that they cannot name.
 var Of func(dataset any) *Dataset
 
 // OpenFlat returns the *store.Dataset of a folder that need not be one of the system's, whose manifest is read already.

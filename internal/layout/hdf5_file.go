@@ -32,7 +32,7 @@ func HDF5Text(file *meta.File, path string) ([]byte, error) {
 }
 
 // OpenHDF5File reads the metadata of the HDF5 file at path, which has size bytes. The generation is "" or the number
-// that the manifest of the file has: the file has no other one.
+// that the manifest of the file has: the file has no other generation.
 func OpenHDF5File(path string, f io.ReaderAt, size int64, generation string) (*meta.File, error) {
 	file, err := meta.Open(f, size)
 	if err != nil || generation == "" {
@@ -52,8 +52,8 @@ func OpenHDF5File(path string, f io.ReaderAt, size int64, generation string) (*m
 	return file, nil
 }
 
-// OneGeneration returns the error for the HDF5 file of a dataset where another generation, or a list of them, is asked
-// for. It is ErrUnsupported.
+// OneGeneration returns the error for a request of another generation, or of the list of generations, of a dataset in
+// an HDF5 file. It is ErrUnsupported.
 func OneGeneration(path string) error {
 	return fmt.Errorf("HDF5 has one generation; flat datasets keep several, and this makes one: %s: %w",
 		shell.Rewrite(path, ""), ErrUnsupported)

@@ -15,8 +15,8 @@ const (
 	FormatVersion = 5
 )
 
-// Versions that a manifest has of a dataset that was changed: with files of other names than those that follow from its
-// columns, and with records that are left out.
+// Versions of the manifest of a dataset that was changed: shards have files with other names than the names that follow
+// from its columns, and records are deleted.
 const (
 	VersionRenamed = 3
 	VersionDeleted = 4
@@ -83,8 +83,8 @@ func Manifest(path string) string {
 	return ManifestName
 }
 
-// KeepsGenerations reports whether path is a folder with the manifest of a dataset, flat or of Zarr, which can have
-// others.
+// KeepsGenerations reports whether path is a folder with the manifest of a dataset, flat or of Zarr: such a dataset
+// can have several generations.
 func KeepsGenerations(path string) bool { return IsFlat(path) || IsZarr(path) }
 
 // IsName reports whether a name of a tag or instance is usable in files on every system: up to 100 letters,

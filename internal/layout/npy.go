@@ -31,7 +31,7 @@ func ArrayBytes(n int64, rowBytes int) int64 {
 	return HeaderBytes + max(1, n*int64(rowBytes))
 }
 
-// checkHeader compares a file's header with the only one that is right for it.
+// checkHeader compares a file's header with the only header that is right for its rows.
 func checkHeader(got []byte, spec tensor.Spec, n int64) error {
 	want := Header(spec, n)
 	if bytes.Equal(got, want) {

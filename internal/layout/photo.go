@@ -8,7 +8,7 @@ func IsPhoto(head []byte) bool {
 }
 
 // MayBeFiles reports whether records of uint8 of a shape may be image files that zeros fill up: one file, or a few, as of
-// cameras. Pictures without colors have two axes, too, and are not looked at: the first of them can be far away.
+// cameras. Gray pictures have two axes, too, and their bytes are not examined, because reading them may take long.
 func MayBeFiles(shape []int) bool {
 	const fewFiles, smallFile = 16, 64
 	return len(shape) == 1 || len(shape) == 2 && shape[0] <= fewFiles && shape[1] >= smallFile

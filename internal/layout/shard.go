@@ -91,13 +91,13 @@ func (c *Column) Files(shard int, rows int64) (payload, sums File) {
 	return payload, File{Field: field, Name: name + ".crc.npy", Bytes: ArrayBytes(Blocks(rows, size), 4)}
 }
 
-// fileName returns what the names of the files of a column begin with.
+// fileName returns the prefix of the names of a column's files.
 func (c *Column) fileName() string {
 	field := c.FieldName()
 	return FileName(field) + strings.TrimPrefix(c.Name, field)
 }
 
-// Renamed reports whether files of shards have other names than those that follow from their columns and numbers.
+// Renamed reports whether files of shards have other names than the names that follow from their columns and numbers.
 func Renamed(fields []tensor.Spec, shards []Shard) bool {
 	columns := Columns(fields)
 	for number, s := range shards {
@@ -111,7 +111,7 @@ func Renamed(fields []tensor.Spec, shards []Shard) bool {
 	return false
 }
 
-// CheckShards compares sizes and headers of the files of shards in a folder with what they must be.
+// CheckShards compares the sizes and headers of the files of shards in a folder with the manifest.
 func CheckShards(folder fs.FS, fields []tensor.Spec, shards []Shard) error {
 	columns := Columns(fields)
 	for i, s := range shards {

@@ -29,7 +29,7 @@ const (
 	together = 64
 )
 
-// Measure adds the values of one record, rows of spec, to the moments of its channels. run consecutive elements
+// Measure adds the values of one record, rows of spec, to the moments of the channels. run consecutive elements
 // belong to a channel before the next one starts.
 func (m *Meter) Measure(spec tensor.Spec, run int, record []byte, out []Moments) {
 	numbers := len(record) / spec.DType.Size()
@@ -56,8 +56,8 @@ func (m *Meter) Measure(spec tensor.Spec, run int, record []byte, out []Moments)
 	}
 }
 
-// MeasureEach is Measure for records of one row each, one after the other: out has the moments of the channels of each.
-// Min and Max are the limits of all records, not of each: once all moments are merged, the result is the same.
+// MeasureEach is Measure for records of one row each, one after the other: out has the moments of the channels of each
+// record. Min and Max are the limits of all records, not of each: once all moments are merged, the result is the same.
 func (m *Meter) MeasureEach(spec tensor.Spec, run int, records []byte, out []Moments) {
 	size := spec.RecordBytes()
 	n := len(records) / size
@@ -115,7 +115,7 @@ func total(l *[short]float64) float64 {
 	return ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
-// lower is min of numbers that are not NaN. The jump that it is guesses right for all but the first few.
+// lower is min for numbers that are not NaN. Its branch is predicted right for all but the first few numbers.
 func lower(a, b float32) float32 {
 	if b < a {
 		return b
@@ -147,8 +147,8 @@ func (m *Meter) MergeEach(spec tensor.Spec, values []byte, into *Moments) {
 	}
 }
 
-// wide returns n numbers, at most piece, every stride-th (of 16-bit floats, every one), as float64s that are valid
-// until the next call.
+// wide returns n numbers, at most piece, every stride-th (of 16-bit floats, every number), as float64s that are
+// valid until the next call.
 func (m *Meter) wide(d tensor.DType, b []byte, n, stride int) []float64 {
 	x := m.buf[:n]
 	switch d {
@@ -291,8 +291,8 @@ func brains(buf []float32, src []tensor.Brain) []float32 {
 	return buf
 }
 
-// momentsOfFloats is Of for float32, whose sums cannot overflow: with one that is
-// not finite, Of sorts it out.
+// momentsOfFloats is Of for float32, whose sums cannot overflow. If a sum is not
+// finite, a number is not finite, and Of handles that case.
 func (m *Meter) momentsOfFloats(x []float32) Moments {
 	sum, low, high := kernel.SumF32(x)
 	if notFinite(sum) {

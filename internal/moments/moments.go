@@ -10,7 +10,7 @@ import "math"
 
 // Moments are the moments of some numbers; the zero value is of none. Bytes add up as integers, which no order can
 // change; other numbers by the pairwise update of Chan, Golub, LeVeque (1979), whose result depends on the order of the
-// parts and not on who computed them.
+// parts and not on which goroutine computed them.
 type Moments struct {
 	N, NonFinite    int64 // finite numbers, which all other fields describe, and NaNs and infinities
 	Min, Max        float64
@@ -35,7 +35,7 @@ func Of(x []float64) Moments {
 }
 
 // InOrder is Of with numbers added one by one, and not four at a time: recipes of existing datasets have statistics
-// with these last bits, and a different bit would be a different recipe. It may change x.
+// that were added up in this way, and a different last bit would be a different recipe. It may change x.
 func InOrder(x []float64) Moments {
 	bad := len(x)
 	x = finite(x)
@@ -139,7 +139,7 @@ func (a Moments) Std() float64 {
 	return min(math.Sqrt(a.M2/float64(a.N)), math.MaxFloat64)
 }
 
-// OfBytes returns mean and deviation of bytes; 0 of none.
+// OfBytes returns mean and deviation of bytes; 0 if there are no bytes.
 func (a Moments) OfBytes() (mean, std float64) {
 	if a.N == 0 {
 		return 0, 0

@@ -11,14 +11,14 @@ const (
 	// functions are random; each further two divide what relation is left between a pair of
 	// positions by sqrt(n). Over 60,000 permutations of 4,225 records, six rounds keep 2.1 %
 	// more neighbors than chance does, five standard deviations; eight rounds 0.2 %, less
-	// than half of one.
+	// than half a standard deviation.
 	rounds = 8
 
 	// maxTable is the largest n that is permuted by a table: there, sqrt(n) is too small for
-	// few rounds, and for the smallest n no number of them reaches every permutation.
+	// few rounds, and for the smallest n no number of rounds reaches every permutation.
 	maxTable = 4096
 
-	// tableKey is the number of the key of tables: no round of the network has it.
+	// tableKey is the number of the key of tables: no round of the network has this number.
 	tableKey = 1 << 16
 )
 
@@ -69,7 +69,7 @@ func (f *feistel) Map(x []int) {
 	}
 }
 
-// lanes is how many positions are computed at a time where kernel.Feistel does none: one alone is a
+// lanes is how many positions are computed at a time without kernel.Feistel: a single position is a
 // chain of multiplications that wait for each other.
 const lanes = 4
 
@@ -98,7 +98,7 @@ func after(hi, lo, b uint64) (uint64, uint64) {
 	return hi, lo
 }
 
-// half is half a round: it changes one half of a position by the other.
+// half is half a round: it changes one half of a position by the other half.
 func half(x, y, key, m uint64) uint64 { return addMod(x, Below(Mix64(y+key), m), m) }
 
 // inside returns r, or where it goes from there if it is not below n.

@@ -13,10 +13,10 @@ type Permutation interface {
 	// Len returns the number of positions.
 	Len() int
 
-	// At returns what is at position pos.
+	// At returns the element at position pos.
 	At(pos int) int
 
-	// Fill sets dst[i] to what is at position pos+i. It does not allocate.
+	// Fill sets dst[i] to the element at position pos+i. It does not allocate.
 	Fill(pos int, dst []int)
 
 	// Map replaces each position in x by the value at that position. It does not allocate.

@@ -16,8 +16,8 @@ func Mix64(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Key returns the i-th of independent 64-bit keys for (seed, epoch). Each depends on
-// all bits of both, and on which is which.
+// Key returns the i-th of independent 64-bit keys for (seed, epoch). Each key
+// depends on all bits of seed and epoch, and Key(a, b) differs from Key(b, a).
 func Key(seed uint64, epoch int, i uint64) uint64 {
 	const golden = 0x9e3779b97f4a7c15
 	s := Mix64(seed + (2*i+1)*golden)
@@ -25,8 +25,9 @@ func Key(seed uint64, epoch int, i uint64) uint64 {
 	return Mix64(s + bits.RotateLeft64(e, 32) + golden)
 }
 
-// Place returns the seed of one of the places that draw random numbers, each of which has a number of its own. Seed and
-// place are mixed one after the other: their sum would give the place n of seed 1 the numbers of the place n+1 of seed 0.
+// Place returns the seed of a place in a program that draws random numbers. Each such place has a number of its own. Seed
+// and place are mixed one after the other: their sum would give the place n of seed 1 the numbers of the place n+1 of
+// seed 0.
 func Place(seed, place uint64) uint64 {
 	return Mix64(Mix64(seed+0x9e3779b97f4a7c15) ^ place)
 }

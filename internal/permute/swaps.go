@@ -21,8 +21,8 @@ func (s *Swaps) Prepare(n, key uint64) {
 	}
 }
 
-// Permute replaces each x, several at a time: one alone is a chain of operations that wait for each
-// other.
+// Permute replaces each x, several at a time: a single x is a chain of operations that wait for
+// each other.
 func (s *Swaps) Permute(x []uint64) {
 	for ; len(x) >= lanes; x = x[lanes:] {
 		a, b, c, d := x[0], x[1], x[2], x[3]

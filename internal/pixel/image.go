@@ -21,16 +21,16 @@ type Image struct {
 	Stride int    // bytes from a row to the next
 }
 
-// A Source is an image whose pixels may not be decoded yet: an Image is one, and so is a
-// JPEG that is decoded only where a crop needs it. A Source serves one goroutine.
+// A Source is an image whose pixels may not be decoded yet: an Image, or a JPEG that is
+// decoded only where a crop needs it. A Source serves one goroutine.
 type Source interface {
 	// Size returns width, height (pixels) and channels (1 or 3).
 	Size() (w, h, c int)
 
 	// Scan calls f with strips of consecutive rows that together are the rectangle r,
-	// top down, each row once. A strip's column 0 is r.Min.X, and y is the row of the
-	// image that its row 0 is. The strip is valid during the call. Scan may be called
-	// again, then it starts over. An error of f ends the scan and is returned as it is.
+	// top down, each row once. A strip's column 0 is r.Min.X, and its row 0 is row y of
+	// the image. The strip is valid during the call. Scan may be called again, then it
+	// starts over. An error of f ends the scan and is returned as it is.
 	Scan(r image.Rectangle, f func(y int, strip Image) error) error
 }
 
@@ -69,7 +69,7 @@ func (m *Image) Row(y int) []byte {
 	return m.Pix[from : from+(m.W-1)*m.Step+m.C]
 }
 
-// Validate reports what makes the fields of m contradict each other.
+// Validate returns an error if the fields of m contradict each other.
 func (m *Image) Validate() error {
 	switch {
 	case m.W <= 0 || m.H <= 0:

@@ -20,7 +20,7 @@ type Planar struct {
 // Size returns width, height and channels.
 func (m *Planar) Size() (w, h, c int) { return m.W, m.H, m.C }
 
-// Validate reports what makes the fields of m contradict each other.
+// Validate returns an error if the fields of m contradict each other.
 func (m *Planar) Validate() error {
 	if m.C != 1 && m.C != 3 {
 		return fmt.Errorf("image of %d channels: must be 1 (gray) or 3 (RGB)", m.C)

@@ -41,7 +41,7 @@ func NewClient(b remote.Bucket, p remote.Policy) *Client {
 	return &Client{bucket: b, policy: withDefaults(p)}
 }
 
-// Bucket returns what the Client speaks to.
+// Bucket returns the bucket that the Client sends its requests to.
 func (c *Client) Bucket() remote.Bucket { return c.bucket }
 
 // Name returns where an object is, for people.
@@ -109,14 +109,13 @@ func (c *Client) WriteFrom(ctx context.Context, key string, size int64, open fun
 	return err
 }
 
-// An upload in parts has 10,000 of them at most, of S3. Parts that suit a store are smaller than
-// usualPart.
+// An upload to S3 has at most 10,000 parts. Parts that suit a store are smaller than usualPart.
 const (
 	mostParts = 9000
 	usualPart = 4 << 20
 )
 
-// writeOnce makes one attempt; own is an error of what is read.
+// writeOnce makes one attempt; own is an error of the reader whose bytes are written.
 func (c *Client) writeOnce(ctx context.Context, key string, open func() (io.ReadCloser, error),
 	opts remote.WriteOptions) (
 	own, err error) {
@@ -158,7 +157,8 @@ func (c *Client) Copy(ctx context.Context, from, to string) error {
 	return c.insist(ctx, 0, "write", to, func(ctx context.Context) error { return c.bucket.Copy(ctx, from, to) })
 }
 
-// maxEmpty bounds the pages without objects that follow each other: stores send some where many objects were removed.
+// maxEmpty bounds the pages without objects that follow each other: stores send empty pages where many objects were
+// removed.
 const maxEmpty = 1000
 
 // List yields the objects whose keys start with prefix, in order of their keys: see
@@ -211,7 +211,7 @@ func (c *Client) ListPages(ctx context.Context, prefix, delimiter string) iter.S
 	}
 }
 
-// asked returns the objects before the first one that was not asked for.
+// asked returns the objects before the first object that was not asked for.
 func (c *Client) asked(prefix string, objects []remote.Object) ([]remote.Object, error) {
 	for i, o := range objects {
 		if !strings.HasPrefix(o.Key, prefix) {
@@ -225,8 +225,8 @@ func (c *Client) asked(prefix string, objects []remote.Object) ([]remote.Object,
 // maxUnsized bounds an object whose size the store does not report.
 const maxUnsized = 64 << 20
 
-// ReadAll returns an object in one request. One of more than limit bytes is ErrInvalid, and so is a body that is longer
-// than the store says, or than 64 MiB where it does not say.
+// ReadAll returns an object in one request. An object of more than limit bytes is ErrInvalid. So is a body that is
+// longer than the size that the store reports, or longer than 64 MiB if the store reports no size.
 func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []byte, o remote.Object, err error) {
 	err = c.retry(ctx, "read", key, func(ctx context.Context) error {
 		watch := newWatch(ctx, c.policy.Stall)
@@ -264,8 +264,9 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 	return data, o, nil
 }
 
-// readBounded reads what there is, or most bytes and one more. Its buffer of a MiB grows fourfold when it is full: a
-// size that a store reports is not believed, and io.ReadAll allocates five times what it returns.
+// readBounded reads the whole body, but at most most+1 bytes, so that a longer body is noticed. Its buffer of a MiB
+// grows fourfold when it is full: a size that a store reports is not believed, and io.ReadAll allocates five times
+// the bytes that it returns.
 func readBounded(r io.Reader, most int64) ([]byte, error) {
 	data := make([]byte, 0, min(most+1, 1<<20))
 	for {

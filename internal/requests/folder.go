@@ -27,7 +27,7 @@ type ahead struct {
 	err  error
 }
 
-// Folder returns what is under a key.
+// Folder returns the objects and folders under a key.
 func (c *Client) Folder(ctx context.Context, key string) *Folder {
 	return &Folder{ctx: ctx, client: c, key: key, ahead: make(map[string]*ahead)}
 }

@@ -32,9 +32,9 @@ func withDefaults(p remote.Policy) remote.Policy {
 
 const maxBackoff = 5 * time.Second
 
-// pause returns how long to wait before attempt n, 1 being the second: somewhere between half
-// and all of what doubles each time, so that clients that failed together do not come back
-// together.
+// pause returns how long to wait before attempt n, where attempt 1 is the second: a random
+// time between half of a limit and the limit, which doubles with each attempt, so that
+// clients that failed together do not come back together.
 func pause(p remote.Policy, n int) time.Duration {
 	d := min(maxBackoff, p.Backoff<<min(n-1, 20))
 	if d <= 0 {
@@ -63,5 +63,6 @@ func permanent(err error) bool {
 	return false
 }
 
-// isAbsent reports whether a request failed as nothing listens at the address, or the host's name has none.
+// isAbsent reports whether a request failed because nothing listens at the address, or because the host's
+// name has no address.
 func isAbsent(err error) bool { return remote.NewError("", "", nil, err).Absent }

@@ -10,8 +10,8 @@ import (
 )
 
 // ReadAt fills dst with the bytes of an object from off on. Bytes that arrived before an attempt
-// failed are kept, and the next one asks for the rest. If o.ETag is not empty, an object that
-// has been replaced is ErrChanged, so that no mixture of two versions is ever returned.
+// failed are kept, and the next attempt asks for the rest. If o.ETag is not empty, an object
+// that has been replaced is ErrChanged, so that no mixture of two versions is ever returned.
 func (c *Client) ReadAt(ctx context.Context, o remote.Object, off int64, dst []byte) error {
 	if len(dst) == 0 {
 		return nil
@@ -41,8 +41,8 @@ func (c *Client) once(ctx context.Context, o remote.Object, off int64, dst []byt
 }
 
 // NewReader returns the bytes [off, off+n) of an object as a stream; n of -1 means all that
-// follow, and then o.Size must be known. If the connection breaks, a new one continues from there.
-// The reader is for one goroutine, and must be closed.
+// follow, and then o.Size must be known. If the connection breaks, a new connection continues from
+// there. The reader is for one goroutine, and must be closed.
 func (c *Client) NewReader(ctx context.Context, o remote.Object, off, n int64) io.ReadCloser {
 	if n < 0 {
 		n = max(0, o.Size-off)

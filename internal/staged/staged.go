@@ -14,7 +14,7 @@ import (
 
 // Transform is a transform that the loader asks for a Stage in place of a function.
 type Transform[R any] interface {
-	// Stage returns what one goroutine will use.
+	// Stage returns the Stage that one goroutine will use.
 	Stage(in tensor.Spec, id int) (Stage[R], error)
 }
 
@@ -24,12 +24,12 @@ type Stage[R any] interface {
 	// returns, and may write to dst until Flush returns. An error is of this record, unless it is an [Error].
 	Put(ctx context.Context, dst, src []byte, r R) error
 
-	// Flush waits until all records that were put are made. After an error, also one of Put, it forgets those
-	// that are not: it writes to no dst any more.
+	// Flush waits until all records that were put are made. After an error, also one of Put, it forgets the
+	// records that are not made, and writes to no dst any more.
 	Flush(ctx context.Context) error
 
 	// Waiting returns the number in the Source of the oldest record that was put and is not made, and who makes it;
-	// -1 if there is none. Any goroutine may call it.
+	// -1 if all records that were put are made. Any goroutine may call it.
 	Waiting() (record int, on string)
 }
 

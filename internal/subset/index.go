@@ -2,8 +2,8 @@
 // member a number is.
 //
 // Records of a dataset with deleted records are such a set: users count the records that are left, and files count all
-// stored ones. An [Index] is made of the bitmap of a manifest. It answers in the time of one cache miss, as it is asked
-// for every record of every batch.
+// stored records. An [Index] is made of the bitmap of a manifest. It answers in the time of one cache miss, as it is
+// asked for every record of every batch.
 package subset
 
 import (
@@ -24,8 +24,8 @@ type Index struct {
 }
 
 // group is up to groupSize members that follow each other. If these are less than 192 numbers apart, bit i of bits is
-// number first+i, and bit 0 is set. Otherwise bits[0] has the kind, and bits[1] where the list of their distances
-// begins.
+// number first+i, and bit 0 is set. Otherwise bits[0] has the kind, and bits[1] the place where the list of distances
+// between the members begins.
 type group struct {
 	first uint64
 	bits  [3]uint64
@@ -52,7 +52,7 @@ func New(words []uint64) *Index {
 	return x
 }
 
-// group returns the one that begins with a member.
+// group returns the group that begins with a member.
 func (x *Index) group(first int) group {
 	g := group{first: uint64(first)}
 	ones := 0
@@ -122,7 +122,7 @@ func (x *Index) At(i int) int {
 	return int(g.first + x.far[int(g.bits[1])+k])
 }
 
-// selected returns the place of the bit that is set after k others, without a branch.
+// selected returns the place of the bit before which exactly k bits are set, without a branch.
 func (g *group) selected(k int) int {
 	a := bits.OnesCount64(g.bits[0])
 	b := a + bits.OnesCount64(g.bits[1])

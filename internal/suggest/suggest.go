@@ -16,8 +16,9 @@ import (
 // most is how many names a hint lists.
 const most = 20
 
-// Hint words the known name that is most like name, or the known names if none is, for the
-// end of a message that says that name is unknown. Upper and lower case are alike.
+// Hint words the known name that is most like name, or lists the known names if no name is
+// alike, for the end of a message that says that name is unknown. Upper and lower case are
+// alike.
 func Hint(name string, known []string) string {
 	switch best := Closest(name, known); {
 	case best != "":
@@ -30,8 +31,8 @@ func Hint(name string, known []string) string {
 	return "; known are " + list(known)
 }
 
-// OneOf words that a value is not one of the known ones, with the one that was probably
-// meant: at most a third of its letters differ.
+// OneOf says that a value is not one of the known values, and names the known value
+// that was probably meant: at most a third of its letters differ.
 func OneOf(value string, known []string) string {
 	text := "must be one of " + list(known)
 	if best := Closest(value, known); best != "" && Distance(strings.ToLower(value), strings.ToLower(best)) <= max(
@@ -42,7 +43,7 @@ func OneOf(value string, known []string) string {
 }
 
 // Closest returns the known name that is most like name: at most half of its letters differ,
-// or one of the two begins with the other. It returns "" if there is none.
+// or one name begins with the other. It returns "" if no name is that close.
 func Closest(name string, known []string) string {
 	best, least := "", len(name)/2+1
 	for _, k := range known {
@@ -59,7 +60,7 @@ func Closest(name string, known []string) string {
 }
 
 // Path names the file or folder next to path whose name is most like it, for the end of a message
-// that path does not exist; "" if there is none.
+// that path does not exist; "" if no name is close.
 func Path(path string) string {
 	entries, _ := os.ReadDir(filepath.Dir(path)) // without them, there is nothing to suggest
 	var names []string
@@ -100,7 +101,7 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// list names those that were meant, each in a line with the others.
+// list returns the known names, separated by commas. A name with characters that a terminal would not show is quoted.
 func list(known []string) string {
 	names := make([]string, len(known))
 	for i, k := range known {

@@ -7,8 +7,8 @@ import "runtime/debug"
 // release is the version of a release, which its build sets by -ldflags -X.
 var release string
 
-// Version returns the version of the module that the program was built from: a release's, one derived from the commit,
-// or "devel" if the build knows neither.
+// Version returns the version of the module that the program was built from: the version of a release, a version
+// derived from the commit, or "devel" if the build knows neither.
 func Version() string {
 	if release != "" {
 		return release

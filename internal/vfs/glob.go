@@ -56,7 +56,7 @@ func isPlain(pattern string) bool {
 func isPattern(path string) bool { return strings.ContainsAny(path, `*?[\`) }
 
 // matching returns the paths in a folder whose names match a part of a pattern, by name. Folders that cannot be listed
-// have none.
+// have no matches.
 func matching(dir, pattern string, exists func(path string) bool,
 	each func(dir string, f func([]fs.DirEntry) error) error) (found []string) {
 	if !isPattern(pattern) {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// OpenIn opens a regular file of a finished dataset for reading. The folder is the dataset's, and the rules are those
-// of [Root]: a link in the path is followed as long as it stays in the folder, and no open waits. A dataset that is one
-// file, which the user named, has no folder ("") and may be a link.
+// OpenIn opens a regular file of a finished dataset for reading. The folder is the dataset's, and the rules are the
+// rules of [Root]: a link in the path is followed as long as it stays in the folder, and no open waits. A dataset that
+// is one file, which the user named, has no folder ("") and may be a link.
 //
-// Nothing is held open between calls, as a [Root] is: a view may be of thousands of datasets.
+// Unlike a [Root], OpenIn holds nothing open between calls: a view may have thousands of datasets.
 func OpenIn(folder, path string) (*os.File, error) {
 	if folder == "" {
 		return OpenRegular(path)

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// ErrNotRegular is the error of what is not a regular file.
+// ErrNotRegular is the error for a path that is not a regular file.
 var ErrNotRegular = errors.New("not a file")
 
 // NotRegular returns the error of a file with that mode, nil of a regular one.

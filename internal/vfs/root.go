@@ -92,7 +92,8 @@ func OpenRoot(folder string, outside bool, named ...string) (*Root, error) {
 }
 
 // OpenMounted is OpenRoot for a source in a bucket, which may be a folder or a file. Whether it is a file, whose
-// siblings in a folder it may read, is asked for only if a path is none of its own: that takes requests.
+// siblings in a folder it may read, is asked for only if a path does not exist in the source: the answer takes
+// requests.
 func OpenMounted(path, folder string, outside bool) *Root {
 	return &Root{path: filepath.Clean(path), outside: outside, mounted: true, siblings: sync.OnceValue(func() string {
 		if info, err := Stat(path); err != nil || info.IsDir() {
@@ -180,7 +181,7 @@ func isBelow(folder, path string) bool {
 }
 
 // in calls do with the name of a path in the open folder, or asIs if the path is opened as it is. A link that do
-// refuses may be absolute and stay in the folder all the same: do gets the name of what it leads to.
+// refuses may be absolute and yet lead into the folder: then in calls do with the name that the link leads to.
 func in[T any](r *Root, op, path string, asIs func(path string) (T, error), do func(name string) (T, error)) (
 	T, error) {
 	var none T
@@ -223,7 +224,7 @@ func bare(err error) error {
 	return err
 }
 
-// leads returns the name in the open folder of what a name leads to, "" for something outside.
+// leads returns the name, in the open folder, of the file that a name leads to; "" if the file is outside.
 func (r *Root) leads(name string) (string, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(r.real, name))
 	if err != nil {
@@ -366,7 +367,7 @@ func readWhole(f io.Reader, buf []byte, size, most int64) ([]byte, error) {
 	}
 }
 
-// ErrTooLarge is the error of a file that has more bytes than what reads it takes.
+// ErrTooLarge is the error of a file that has more bytes than its reader takes.
 var ErrTooLarge = errors.New("is too large")
 
 func tooLarge(size, most int64) error {
@@ -403,7 +404,7 @@ func (r *Root) ReadDir(path string) (list []fs.DirEntry, err error) {
 	return list, err
 }
 
-// FirstEntries returns up to n entries of a folder, in no order; of a folder in a bucket, all.
+// FirstEntries returns up to n entries of a folder, in no order; of a folder in a bucket, all entries.
 func (r *Root) FirstEntries(path string, n int) ([]fs.DirEntry, error) {
 	if r.mounted {
 		return r.ReadDir(path)
@@ -459,7 +460,7 @@ func (r *Root) walk(path string, e fs.DirEntry, f fs.WalkDirFunc) error {
 	return nil
 }
 
-// Glob returns the paths below a folder that match a pattern, by name. Folders that cannot be listed have none.
+// Glob returns the paths below a folder that match a pattern, by name. Folders that cannot be listed have no matches.
 func (r *Root) Glob(folder, pattern string) []string {
 	found := []string{filepath.Clean(folder)}
 	for part := range strings.SplitSeq(filepath.ToSlash(pattern), "/") {

@@ -19,7 +19,7 @@ import (
 	"sync/atomic"
 )
 
-// File is an open file. *os.File is one.
+// File is an open file, such as an *os.File.
 type File interface {
 	io.ReadSeekCloser
 	io.ReaderAt
@@ -31,7 +31,8 @@ type File interface {
 type Ranger interface {
 	File
 
-	// ReadRange fills b from offset on, with what is there alone. A range that is not in the file is an error.
+	// ReadRange fills b from offset on, by a request for these bytes alone. A range that is not in the file is an
+	// error.
 	ReadRange(b []byte, offset int64) error
 }
 
@@ -59,8 +60,8 @@ type mount struct {
 	fsys FS
 }
 
-// Mount makes a file system reachable below a path, which no other one has. Unmount with the
-// function that it returns.
+// Mount makes a file system reachable below a path, which no other file system has. The
+// function that Mount returns unmounts it.
 func Mount(path string, fsys FS) (unmount func()) {
 	m := &mount{filepath.ToSlash(path), fsys}
 	change(func(list []mount) []mount { return append(list, *m) })

@@ -12,8 +12,8 @@ import (
 // moment.
 var errAgain error = unix.EAGAIN
 
-// beneath returns the open folder of a Root for openBeneath, nil where the system does not have openat2 (Linux 5.6), or
-// a container forbids it. One call of it opens a name; an [os.Root] takes two for each folder on the way.
+// beneath returns the open folder of a Root for openBeneath, nil if the system does not have openat2 (Linux 5.6), or a
+// container forbids it. One call of openat2 opens a name; an [os.Root] takes two for each folder on the way.
 func beneath(folder *os.Root) *os.File {
 	dir, err := folder.OpenFile(".", openFolder, 0)
 	if err != nil {
@@ -38,7 +38,8 @@ func openBeneath(dir *os.File, name string, flags int) (int, error) {
 	return fd, err
 }
 
-// openMember opens what is at a path in a folder, if the path has no link that leads out of it, also not for a moment.
+// openMember opens the file at a path in a folder, if no link of the path leads out of the folder, not even for a
+// moment.
 func openMember(folder, path string, flags int) (*os.File, error) {
 	name, err := filepath.Rel(folder, path)
 	if err != nil {
@@ -56,6 +57,6 @@ func openMember(folder, path string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// Random advises the kernel that a file is read here and there, so that it reads what is asked
-// for and no more. It is a hint.
+// Random advises the kernel that a file is read at random places, so that the kernel reads
+// only the requested bytes. It is a hint.
 func Random(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM) }

@@ -32,7 +32,7 @@ type Array struct {
 // Attributes are the values that users have attached to a node.
 type Attributes map[string]json.RawMessage
 
-// Meaning returns in words what the attributes of the array say of its numbers, as [tensor.Spec] has it.
+// Meaning describes what the attributes of the array say about its numbers, in the words of [tensor.Spec].
 func (a *Array) Meaning() string {
 	return meta.Meaning(func(name string) string {
 		var text string
@@ -95,7 +95,7 @@ func (a *Array) Rows() *Array {
 	return &one
 }
 
-// asScalar turns an array that was read as one of one element back into a scalar.
+// asScalar makes a scalar of an array of one element, which Rows made of a scalar.
 func (a *Array) asScalar() {
 	one := *a
 	a.Shape, a.Chunks, a.Err = []int64{}, nil, unsupported("a scalar has no records")

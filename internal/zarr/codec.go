@@ -40,8 +40,8 @@ type step struct {
 }
 
 // The most bytes that one stored byte can stand for: in a stream of deflate 258 bytes take two bits, in LZ4 255 bytes
-// take a byte, in zstd 128 KiB take a block of four bytes; in blosc any of those with as much again for its blocks.
-// bzip2 has 45,899,235 zeros in 45 bytes.
+// take a byte, in zstd 128 KiB take a block of four bytes; in blosc the number of its compression, doubled for its
+// blocks. bzip2 has 45,899,235 zeros in 45 bytes.
 const (
 	mostDeflate = 1032
 	mostLZ4     = 255

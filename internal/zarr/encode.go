@@ -13,8 +13,7 @@ import (
 )
 
 // Grid is how the rows of an array that this module writes are in files: chunks of whole rows, in shards of whole
-// chunks. A shard begins with its index, which is padded to whole pages, so that chunks that are stored as they are can
-// be mapped.
+// chunks. A shard begins with its index, which is padded to whole pages, so that uncompressed chunks can be mapped.
 type Grid struct {
 	Chunk int64 // rows of a chunk
 	Shard int64 // rows of a shard: a multiple of Chunk; 0: chunks are files, and not in shards
@@ -42,7 +41,7 @@ func (g Grid) NewIndex() Index {
 // Set enters the place of chunk number i.
 func (x Index) Set(i, offset, n int64) { x[2*i], x[2*i+1] = uint64(offset), uint64(n) }
 
-// Encode returns the index as it is in a file, padded to Grid.Head bytes.
+// Encode returns the bytes of the index in a file, padded to Grid.Head bytes.
 func (x Index) Encode(g Grid) []byte {
 	b := make([]byte, 0, g.Head())
 	for _, n := range x {
@@ -52,7 +51,7 @@ func (x Index) Encode(g Grid) []byte {
 	return b[:cap(b)]
 }
 
-// named is a codec, chunk grid or the like, as it is written.
+// named is a codec, chunk grid or the like, in the form in which JSON has it.
 type named struct {
 	Name   string `json:"name"`
 	Config any    `json:"configuration,omitempty"`
@@ -60,7 +59,7 @@ type named struct {
 
 type object = map[string]any // whose keys are written in order
 
-// arrayNode is the metadata of an array, as it is written.
+// arrayNode is the metadata of an array, in the form in which JSON has it.
 type arrayNode struct {
 	ZarrFormat  int       `json:"zarr_format"`
 	NodeType    string    `json:"node_type"`
@@ -108,7 +107,7 @@ func EncodeArray(row tensor.Spec, rows int64, g Grid, dims []string, attributes 
 }
 
 // EncodeTiles returns the metadata of an array in chunks of any shape, each a file that is compressed by zstd. dims are
-// the names of its dimensions; a dimension with the name "" has none.
+// the names of its dimensions; the name "" means that a dimension has no name.
 func EncodeTiles(dtype tensor.DType, shape, chunk []int, level int, dims []string, attributes any) ([]byte, error) {
 	n := arrayNode{
 		ZarrFormat: 3, NodeType: "array", Shape: int64s(shape), DataType: dtype.String(), FillValue: 0,
@@ -138,7 +137,8 @@ func int64s(list []int) (out []int64) {
 	return out
 }
 
-// bits sets type and fill value of types that are written as others, or have another zero.
+// bits sets the data type and fill value of an array. Some types are written as another type, or have a zero of another
+// form.
 func (n *arrayNode) bits(dtype tensor.DType) {
 	switch dtype {
 	case tensor.BFloat16:

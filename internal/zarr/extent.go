@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Extent is a run of records in a file that are stored as they are in memory, one after the other.
+// Extent is a run of records in a file that are stored uncompressed, one after the other.
 type Extent struct {
 	Name   string // of the file
 	Offset int64  // bytes
@@ -53,7 +53,8 @@ func (a *Array) Extents() ([]Extent, error) {
 	return list, nil
 }
 
-// joinExtent appends an extent to the list, or makes the last one longer if the new one begins where it ends.
+// joinExtent appends an extent to the list, or makes the last extent longer if the new extent begins where the last
+// one ends.
 func joinExtent(list []Extent, e Extent, record, chunk int64) []Extent {
 	if n := len(list); n > 0 {
 		if last := &list[n-1]; last.Name == e.Name && last.Count%chunk == 0 && last.Offset+last.Count*record == e.Offset {
@@ -64,7 +65,7 @@ func joinExtent(list []Extent, e Extent, record, chunk int64) []Extent {
 	return append(list, e)
 }
 
-// file is a reader of one file after the other, of which one is open at a time.
+// file reads many files, one after the other, and has at most one of them open.
 type file struct {
 	File
 	a    *Array
@@ -112,7 +113,7 @@ func (a *Array) IndexBytes() int64 {
 	return a.shard.indexBytes()
 }
 
-// ShardBytes returns how many bytes a shard must have by its index. A copy of a shard needs no more than these.
+// ShardBytes returns how many bytes a shard must have by its index. A copy of a shard needs no more bytes.
 func (a *Array) ShardBytes(name string) (n int64, err error) {
 	f, size, err := open(a.files, name)
 	if err != nil || f == nil {

@@ -24,7 +24,7 @@ type File interface {
 	io.ReaderAt
 }
 
-// open opens a file and returns its size; nil if there is none.
+// open opens a file and returns its size; nil if the file does not exist.
 func open(files Files, name string) (File, int64, error) {
 	opened, err := files.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +128,7 @@ func (z *zipped) ReadDir(name string) ([]fs.DirEntry, error) {
 // includes the metadata of all nodes, so the limit is large.
 const mostBytes = 1 << 30
 
-// ReadFile returns the content of a file of metadata. Its error is fs.ErrNotExist where there is none.
+// ReadFile returns the content of a file of metadata. Its error is fs.ErrNotExist if the file does not exist.
 func ReadFile(files Files, name string) ([]byte, error) {
 	text, err := readAll(files, name, mostBytes)
 	if err == nil && text == nil {

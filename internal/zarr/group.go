@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// Limits of what is read.
+// Limits of the metadata that is read.
 const (
 	mostMetadata = 64 << 20 // bytes of a file of metadata
 	mostNodes    = 100_000
@@ -40,9 +40,9 @@ type Group struct {
 	nodes int
 }
 
-// Open reads the metadata of a hierarchy: the consolidated metadata if there is some, otherwise the metadata of each
-// node. It reads no chunk. An array that cannot be read has its reason in Err, so that it does not prevent the reading
-// of other arrays.
+// Open reads the metadata of a hierarchy: the consolidated metadata if it exists, otherwise the metadata of each node.
+// It reads no chunk. An array that cannot be read has its reason in Err, so that it does not prevent the reading of
+// other arrays.
 func Open(files Files) (*Group, error) {
 	g := &Group{files: files}
 	err := g.open()

@@ -62,7 +62,7 @@ func parseArray3(text []byte) *Array {
 	return a
 }
 
-// setUp fills in what follows from the metadata of version 3.
+// setUp fills in the fields that follow from the metadata of version 3.
 func (a *Array) setUp(dtype, fill json.RawMessage, codecs []codec, sep func() (func([]int64) string, error)) (
 	err error) {
 	sharded := len(codecs) == 1 && codecs[0].Name == "sharding_indexed"

@@ -33,8 +33,8 @@ const mostEntries = 4 << 20
 // mostChunks limits how many chunks a shard has. Its index is read as a whole, and metadata can claim any number.
 const mostChunks = 1 << 27
 
-// indexCodecs reads the codecs of a shard's index. The specification allows any that keep its size, and every writer
-// uses bytes and crc32c, so others are refused.
+// indexCodecs reads the codecs of a shard's index. The specification allows any codecs that keep its size, but every
+// writer uses bytes and crc32c, so all other codecs are refused.
 func (s *sharding) indexCodecs(codecs []codec) error {
 	for i, c := range codecs {
 		switch {

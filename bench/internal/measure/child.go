@@ -12,8 +12,8 @@ import (
 	"slices"
 )
 
-// Request is a line to a child: do items [From, To) of Set, or those of Order, Batch at a time,
-// in the way Do. An empty Do asks for the ways.
+// Request is a line to a child: do items [From, To) of Set, or the items of Order, Batch at a
+// time, in the way Do. An empty Do asks for the ways.
 type Request struct {
 	Do    string `json:"do"`
 	Set   string `json:"set,omitempty"`

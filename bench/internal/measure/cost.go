@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/usage"
 )
 
-// Cost is what work took: times in seconds.
+// Cost is the time that work took, in seconds.
 type Cost struct {
 	Wall float64 `json:"wall"`           // by the clock
 	CPU  float64 `json:"cpu"`            // CPU time of all threads of the process
@@ -45,12 +45,12 @@ type Began struct {
 // Begin looks at the clocks.
 func Begin() Began { return Began{time.Now(), usage.Clock(), usage.StorageRead()} }
 
-// Cost returns what the work took up to now.
+// Cost returns the cost of the work up to now.
 func (b Began) Cost() Cost {
 	return Cost{time.Since(b.wall).Seconds(), (usage.Clock() - b.cpu).Seconds(), float64(usage.StorageRead() - b.read)}
 }
 
-// Per returns what one of n items took.
+// Per returns the cost of one of n items.
 func (s Cost) Per(n int) Cost {
 	return Cost{s.Wall / float64(n), s.CPU / float64(n), s.Read / float64(n)}
 }

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Machine says on what the numbers were taken, and what else it did just then.
+// Machine describes the machine on which the numbers were taken, and its load by other
+// programs at the time.
 func Machine() string {
 	return fmt.Sprintf("%s, %d cores, %s/%s, %s, load %s, %s",
 		processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), load(),

@@ -9,8 +9,8 @@ import (
 type Contender struct {
 	Name string
 	Do   func(from, to int) (Cost, error)
-	// Items, if positive, is how many of them it does in a round, where all would take too
-	// long.
+	// Items, if positive, is how many items the contender does in a round; it is set where
+	// doing all items would take too long.
 	Items int
 }
 
@@ -83,7 +83,7 @@ func (c Contender) last(items int) int {
 	return items
 }
 
-// Median returns the middle of what an item took.
+// Median returns the median cost of an item.
 func (r Result) Median(of func(Cost) float64) float64 {
 	var list []float64
 	for _, s := range r.Rounds {
@@ -92,8 +92,8 @@ func (r Result) Median(of func(Cost) float64) float64 {
 	return spread(list).Median
 }
 
-// Fastest returns what an item took in the fastest round: what is left of the time by the
-// clock on a machine that others keep busy.
+// Fastest returns the cost of an item in the fastest round: the best estimate of the time
+// by the clock on a machine that other programs keep busy.
 func (r Result) Fastest(of func(Cost) float64) float64 {
 	least := of(r.Rounds[0])
 	for _, s := range r.Rounds {
@@ -102,14 +102,15 @@ func (r Result) Fastest(of func(Cost) float64) float64 {
 	return least
 }
 
-// A Ratio is the same in several rounds: the one in the middle, the lowest and the highest.
+// A Ratio is the ratio of two contenders in several rounds: the median, the lowest and the
+// highest.
 type Ratio struct{ Median, Low, High float64 }
 
 func (r Ratio) String() string {
 	return fmt.Sprintf("%s [%s..%s]", Digits(r.Median), Digits(r.Low), Digits(r.High))
 }
 
-// Digits writes a number with three of them or more.
+// Digits writes a number with at least three digits.
 func Digits(x float64) string {
 	switch {
 	case x >= 100:

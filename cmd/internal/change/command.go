@@ -107,7 +107,7 @@ func put(verb, short, long string, f *putFlags, example string) *cobra.Command {
 	return cmd
 }
 
-// problems returns what is wrong with the arguments and flags, a sentence each.
+// problems returns the problems of the arguments and flags, a sentence each.
 func (f *putFlags) problems(args []string) (list []string) {
 	if len(args) != 3 || args[0] == "" || args[1] == "" || args[2] == "" {
 		return []string{fmt.Sprintf("needs DATASET, NAME and VALUES, and not %q", args)}

@@ -95,7 +95,7 @@ func choosing(verb, short, long, example string, which leaving) *cobra.Command {
 	return cmd
 }
 
-// problems returns what is wrong with the flags, a sentence each.
+// problems returns the problems of the flags, a sentence each.
 func (f *choiceFlags) problems() (list []string) {
 	switch {
 	case f.where == "" && f.records == "":
@@ -214,7 +214,8 @@ func choose(ctx context.Context, of *datasetarg.Generations, where string, which
 	return c, nil
 }
 
-// restoreRecords restores deleted records: the ones that --where or --records chooses, or all.
+// restoreRecords restores deleted records: the records that --where or --records chooses, or all
+// deleted records.
 func restoreRecords(cmd *cobra.Command, arg string, f *choiceFlags) error {
 	ds, err := datasetarg.OpenChanging(cmd.Context(), arg)
 	if err != nil {

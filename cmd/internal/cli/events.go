@@ -43,7 +43,7 @@ func newEvents(out io.Writer, what string, total int64, unit string) *events {
 
 func (e *events) every() time.Duration { return 100 * time.Millisecond }
 
-// show writes an Event if done has changed since the last one.
+// show writes an Event if the number of done items has changed since the last Event.
 func (e *events) show(done int64) {
 	if done != e.last.Done {
 		e.last.Done = done

@@ -14,7 +14,7 @@ import (
 
 // flagError turns cobra's first complaint about args into a UsageError with all problems. Cobra
 // stops at the first problem, so flagError parses the arguments again without the wrong flags, and
-// then runs the command's own check on what could be set.
+// then runs the command's own check on the flags that could be set.
 //
 // If a flag is unknown, nothing is said about the number of arguments: the unknown flag's value
 // would be counted as an argument.
@@ -38,9 +38,9 @@ func flagError(root *cobra.Command, args []string, first error) error {
 	return usage
 }
 
-// parseAll sets every flag of args that can be set, and returns the problems of the others. Each
-// round removes one argument that could not be parsed and starts over. Wrong values do not end a
-// round; they are collected in the last one.
+// parseAll sets every flag of args that can be set, and returns the problems of the other flags.
+// Each round removes one argument that could not be parsed and starts over. Wrong values do not
+// end a round; they are collected in the last round.
 func parseAll(flags *pflag.FlagSet, args []string) (problems []string) {
 	args = append([]string(nil), args...)
 	for {
@@ -113,8 +113,8 @@ func find(args []string, name string) int {
 	return -1
 }
 
-// unset returns why a flag of a kind cannot have the value, in words: pflag's own errors are those
-// of package strconv.
+// unset returns why a flag of a kind cannot have the value, in words: pflag's own errors are the
+// errors of package strconv.
 func unset(kind, value string) string {
 	switch kind {
 	case "int", "int64", "uint", "uint64":
@@ -131,7 +131,7 @@ func unset(kind, value string) string {
 }
 
 // suggestion proposes the known flag that is most like name: at most two letters differ, or one
-// name is the other one with more words. Names of one or two letters are like too many flags.
+// name is the other name with more words. Names of one or two letters are like too many flags.
 func suggestion(flags *pflag.FlagSet, name string) string {
 	var known []string
 	flags.VisitAll(func(f *pflag.Flag) {

@@ -34,7 +34,8 @@ func (l *lines) every() time.Duration { return 250 * time.Millisecond }
 
 func (l *lines) show(done int64) { l.showAt(time.Now(), done) }
 
-// showAt prints a line if one is due at now. The time is a parameter so that tests need no waiting.
+// showAt prints a line if a line is due at the time now. The time is a parameter so that tests need
+// no waiting.
 func (l *lines) showAt(now time.Time, done int64) {
 	since, tenth := now.Sub(l.last), l.tenths(done)
 	if since < lineAtMost && (since < lineAtLeast || tenth == l.tenth) {
@@ -52,8 +53,7 @@ func (l *lines) tenths(done int64) int64 {
 	return done * 10 / l.total
 }
 
-// print writes the line: done, total, rate, and the remaining time if the rate stays as it was on
-// average.
+// print writes the line: done, total, rate, and the remaining time at the average rate so far.
 func (l *lines) print(done int64, elapsed time.Duration) {
 	rate := units.Rate(done, elapsed)
 	if l.total <= 0 {

@@ -30,8 +30,8 @@ type Progress struct {
 	warned atomic.Int64 // time of the last Warn, in ns since 1970; 0 before the first
 }
 
-// display shows one stage. show is called every now and then with what is done so far, finish once
-// at the end; both by one goroutine.
+// display shows one stage. show is called every now and then with the number of items done so far,
+// finish once at the end; the same goroutine calls both.
 type display interface {
 	show(done int64)
 	finish(done int64, elapsed time.Duration)

@@ -18,7 +18,7 @@ type Stage struct {
 const muchWork = 1 << 20
 
 // NewStage returns a Stage of the program name, which --quiet hides. what is a verb, and unit is
-// what is counted.
+// the noun for the counted items.
 func NewStage(cmd *cobra.Command, name, what, unit string) *Stage {
 	return &Stage{cmd: cmd, name: name, what: what, unit: unit}
 }

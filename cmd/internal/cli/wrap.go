@@ -24,7 +24,7 @@ func TerminalWidth(w io.Writer) int {
 }
 
 // Wrap breaks lines that are longer than width between words. A continuation has the indent of its
-// line and hang more spaces. If width is 0 or less, the text stays as it is.
+// line and hang more spaces. If width is 0 or less, the text does not change.
 func Wrap(text string, width, hang int) string {
 	if width <= 0 {
 		return text
@@ -70,7 +70,7 @@ func wrapLine(line string, width, hang int) string {
 // Fit breaks the lines of a screen that are longer than width between words. A line continues below
 // its last column that leaves room; columns begin after two spaces. Quoted text stays whole, an
 // assignment stays with its value, and a comment continues as a comment, so that code in the output
-// can be copied. If width is 0, the text stays as it is.
+// can be copied. If width is 0, the text does not change.
 func Fit(text string, width int) string {
 	if width <= 0 {
 		return text
@@ -127,9 +127,10 @@ func lastColumn(line []rune, limit int) int {
 }
 
 // cut returns the index of the last space after from that leaves at most room characters before it;
-// otherwise the first space after from, or -1 if there is none. It also reports whether that space
-// is in a comment. Spaces in quotes, and after another space, "=" or "#", are no places to cut, so
-// that code stays valid. If the number of quotes in the line is odd, all of them are ignored.
+// otherwise the first space after from, or -1 if the line has no such space. It also reports
+// whether that space is in a comment. Spaces in quotes, and after another space, "=" or "#", are no
+// places to cut, so that code stays valid. If the number of quotes in the line is odd, all of them
+// are ignored.
 func cut(line []rune, from, room int) (at int, comment bool) {
 	at = -1
 	quoted, hash := false, false

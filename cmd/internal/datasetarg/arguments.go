@@ -20,7 +20,7 @@ func One(cmd *cobra.Command, args []string) []string {
 	return []string{fmt.Sprintf("one DATASET at a time, not %d: %q", len(args), args)}
 }
 
-// meant returns a suggestion of the subcommand that word resembles; "" if there is none.
+// meant returns a suggestion of the subcommand that word resembles; "" if it resembles none.
 func meant(cmd *cobra.Command, word string) string {
 	if near := cmd.SuggestionsFor(word); len(near) > 0 {
 		return "; did you mean " + near[0] + "?"

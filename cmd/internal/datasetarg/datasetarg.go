@@ -126,8 +126,8 @@ type Options struct {
 
 	Tolerant bool // of raw samples: the loader goes on after records that cannot be read
 
-	// Head has the meaning of rawcache.Options.Head. Chosen is called with what the cache stores
-	// for raw samples. Both are for raw samples only and may be nil.
+	// Head has the meaning of rawcache.Options.Head. Chosen is called with the choice of what
+	// the cache stores for raw samples. Both are for raw samples only and may be nil.
 	Head   func(field string) (*transforms.Pipeline, error)
 	Chosen func(c *rawcache.Choice)
 }
@@ -167,7 +167,7 @@ func (c *Cache) View(ctx context.Context, n *views.Node, o Options) (*views.Data
 
 // MayBeRaw reports whether a URL that could not be opened as a dataset may hold raw samples
 // instead: the server answered, and there is no dataset at the URL. A refused, unreachable or
-// corrupt dataset is none of these: looking for raw samples there would hide the true reason.
+// corrupt dataset does not count: looking for raw samples there would hide the true reason.
 func MayBeRaw(err error) bool {
 	if err == nil {
 		return false
@@ -189,9 +189,9 @@ func madeSplits(path string) error {
 		remote.Redact(path))
 }
 
-// openURL opens the dataset of a URL or, where there is none, its raw samples. The search for raw
-// samples starts at once and runs beside the opening of the dataset: either takes several round
-// trips, and one after the other would double the wait.
+// openURL opens the dataset of a URL or, if the URL has no dataset, its raw samples. The search
+// for raw samples starts at once and runs beside the opening of the dataset: each takes several
+// round trips, and running them one after the other would double the wait.
 func (c *Cache) openURL(ctx context.Context, url string, fields []string, split string, o Options) (
 	views.Part, error) {
 	samples := c.lookForSamples(ctx, url, fields, split, o)

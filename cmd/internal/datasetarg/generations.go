@@ -62,10 +62,10 @@ func OpenGenerations(ctx context.Context, arg string) (*Generations, error) {
 	return &Generations{Dataset: edit.InBucket(ctx, b, key, ""), Path: remote.Redact(at), Named: named, bucket: b}, nil
 }
 
-// conditional lists the schemes of stores that can create a file or an object only if none exists.
-// A change is committed by creating the next manifest in this way. Without such a create, two
-// writers could both believe that they committed, and the later one would silently undo the earlier
-// one.
+// conditional lists the schemes of stores that can create a file or an object only if it does not
+// exist. A change is committed by creating the next manifest in this way. Without such a create,
+// two writers could both believe that they committed, and the later one would silently undo the
+// earlier one.
 var conditional = []string{"file", "s3", "gs", "azblob"}
 
 // OpenWritable is OpenGenerations for a DATASET that is changed; it refuses stores without

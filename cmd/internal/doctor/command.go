@@ -1,7 +1,8 @@
 // Package doctor has the command doctor, which prints what the machine has that penstock can use,
-// what of it is used, and how to get what is missing. examine makes a list of findings, a few facts
-// each from /proc, from the packages that were built in, and from Python on the PATH. A missing
-// part is a finding with advice and never an error: penstock works without each of them.
+// which of these parts are used, and how to get the missing parts. examine makes a list of
+// findings, a few facts each from /proc, from the packages that were built in, and from Python on
+// the PATH. A missing part is a finding with advice and never an error: penstock works without each
+// of them.
 package doctor
 
 import (

@@ -91,7 +91,8 @@ func meminfo(name string) (int64, bool) {
 	return 0, false
 }
 
-// memory says how much memory there is. In a container, the total is the container's limit.
+// memory is the finding about the machine's memory. In a container, the total is the container's
+// limit.
 func memory() finding {
 	total := usage.Memory()
 	free, known := meminfo("MemAvailable")

@@ -14,7 +14,8 @@ type array struct {
 	Count int64 `json:"count"`
 }
 
-// arrays is the file that came with a hello, with little-endian numbers; file is nil if none came.
+// arrays is the file that came with a hello, with little-endian numbers; file is nil if no file
+// came.
 type arrays struct{ file *os.File }
 
 // read returns the numbers of an array. `of` converts the 64 bits of a number. The file is the

@@ -55,8 +55,8 @@ func (o *Options) mixesImages() bool {
 	return slices.ContainsFunc(o.BatchTransforms, func(t batchTransform) bool { return t.Op != "LabelSmoothing" })
 }
 
-// mixing resolves the batch transforms against the fields; nil if there are none besides
-// PadToLargest, which works on single fields.
+// mixing resolves the batch transforms against the fields; nil if there is no batch
+// transform besides PadToLargest, which works on single fields.
 func (o *Options) mixing(fields []made) (*mixing, error) {
 	if err := o.checkPadding(fields); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (m *mixing) add(t batchTransform, fields []made) error {
 	return m.choose([]batchTransform{t}, []float64{1}, fields)
 }
 
-// choose makes each batch be mixed by one of ts, chosen with the weights p.
+// choose lets a random transform of ts, chosen with the weights p, mix each batch.
 func (m *mixing) choose(ts []batchTransform, p []float64, fields []made) error {
 	if m.choices != nil {
 		return errors.New("batches are mixed once; take one of MixUp and CutMix, or RandomChoice of both")

@@ -16,8 +16,8 @@ import (
 // gives the slot back; so the number of slots is the backpressure of a session.
 //
 // If direct is set, a batch's fields are in the loader's buffers, which are in the arena. In
-// addition, each slot has memory for what is not there: the numbers of the records, their mask, and
-// copies of fields.
+// addition, each slot has memory for what is not in those buffers: the numbers of the records,
+// their mask, and copies of fields.
 //
 // One goroutine calls put and keep; another may call release and check.
 type desk struct {

@@ -37,8 +37,8 @@ func newFiles(fields int, pass func(number int, path string, f *os.File) error) 
 func (fs *files) forget() { clear(fs.fields) }
 
 // place returns where in a file a field is, and passes the file unless it is the field's last one.
-// It returns false if the bytes are not of a mapped file, or if the file at that path is another
-// one by now; then the field is copied.
+// It returns false if the bytes are not of a mapped file, or if another file is at that path by
+// now; then the field is copied.
 func (fs *files) place(field int, b []byte) (place, bool, error) {
 	at, is := mmap.PlaceOf(b)
 	if !is {

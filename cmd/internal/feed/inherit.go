@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// inherited has the numbers of what the client opened before it started feed: file descriptors, or
-// handles on Windows.
+// inherited has the numbers of the files that the client opened before it started feed: file
+// descriptors, or handles on Windows.
 type inherited struct {
 	fd    int            // of the connection
 	files map[string]int // by purpose: memory, arrays
@@ -21,7 +21,7 @@ type inherited struct {
 // fileNames lists the purposes that files may have.
 var fileNames = []string{"arrays", "memory"}
 
-// check returns what is wrong with the numbers, a sentence each.
+// check returns the problems of the numbers, a sentence each.
 func (i inherited) check() []string {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(i.files)) {
@@ -38,7 +38,8 @@ func (i inherited) check() []string {
 	return problems
 }
 
-// workers returns the worker processes of the client's functions; nil if there are none.
+// workers returns the worker processes of the client's functions; nil if the client has no
+// functions.
 func (i inherited) workers() (*functionWorkers, error) {
 	if len(i.functions) == 0 {
 		return nil, nil

@@ -19,7 +19,7 @@ import (
 )
 
 // protocol is the version of the messages, which docs/feed.md specifies. Client and feed must have
-// the same.
+// the same version.
 const protocol = 4
 
 // maxMessage is the most bytes of a message without its length. Arrays, which may be larger, come
@@ -40,7 +40,7 @@ type request struct {
 
 	times // with Stats
 	// At belongs to Stats: the position of the batch that the client takes next. The answer then
-	// has what was drawn from mixed datasets before it.
+	// has the numbers of records that were drawn from mixed datasets before that batch.
 	At *struct {
 		Epoch int `json:"epoch"`
 		Step  int `json:"step"`
@@ -71,8 +71,8 @@ func (t times) divide(s loader.Stats) loader.Stats {
 	return s
 }
 
-// own returns the statistics with the client's times as they are. They only grow, as counters for
-// Prometheus must; the times of divide may shrink.
+// own returns the statistics with the client's times unchanged. These times only grow, as
+// counters for Prometheus must; the times of divide may shrink.
 func (t times) own(s loader.Stats) loader.Stats {
 	if t.Wait >= 0 && t.Body >= 0 && t.Wait+t.Body > 0 {
 		s.Wait, s.Body = s.Starts+time.Duration(t.Wait), time.Duration(t.Body)
@@ -144,8 +144,8 @@ type started struct {
 	Step  int    `json:"step"`
 	Done  string `json:"done,omitempty"`
 	Error string `json:"error,omitempty"` // why batches cannot begin there; then nothing else is set
-	// Weights are the weights that a Mix was given after its start, and what was drawn before each
-	// of them.
+	// Weights are the weights that a Mix was given after its start, and the numbers of records
+	// that were drawn before each change.
 	Weights []sampler.MixWeights `json:"weights,omitempty"`
 
 	Ticket uint64 `json:"ticket,omitempty"` // of the first batch, with positions

@@ -52,8 +52,9 @@ func (n native) begin() (io.Reader, *os.File, error) {
 	return io.MultiReader(bytes.NewReader(head[:got]), n.conn), file, err
 }
 
-// passed returns the file that came with a message, nil if none did. If more than one came, it
-// closes all and returns an error: descriptors that nobody closes would stay open for ever.
+// passed returns the file that came with a message, nil if no file came. If several files
+// came, it closes all and returns an error: descriptors that nobody closes would stay open for
+// ever.
 func passed(rights []byte) (*os.File, error) {
 	if len(rights) == 0 {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 // padToLargest is the Op of the batchTransform that pads images of several sizes.
 const padToLargest = "PadToLargest"
 
-// padding returns the PadToLargest for a field of images; nil if there is none.
+// padding returns the PadToLargest for a field of images; nil if the field has none.
 func (o *Options) padding(f store.Field) *batchTransform {
 	i := slices.IndexFunc(o.BatchTransforms, func(t batchTransform) bool { return t.Op == padToLargest && t.takes(f) })
 	if i < 0 {
@@ -47,7 +47,7 @@ func named(t batchTransform) string {
 	return fmt.Sprintf(" in the field %q", t.Field)
 }
 
-// takes reports whether t is for all fields of images, or for this one.
+// takes reports whether t is for this field of images, or for all fields of images.
 func (t *batchTransform) takes(f store.Field) bool { return t.Field == "" || t.Field == f.Name }
 
 // pad makes m a field of padded images, and adds the field with the sizes that the images had.

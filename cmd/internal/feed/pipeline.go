@@ -176,8 +176,8 @@ var words = geometry.Words{
 		"instances=\"objects\")",
 }
 
-// recipe returns the pipeline of a field: its own, or the one for all image fields. It is nil if
-// there is none, or if the field's own pipeline is null.
+// recipe returns the pipeline of a field: its own pipeline, or the pipeline for all image
+// fields. It is nil if neither exists, or if the field's own pipeline is null.
 func (o *Options) recipe(field string) (recipe json.RawMessage, own bool) {
 	recipe, own = o.Transforms[field]
 	if !own {

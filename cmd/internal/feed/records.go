@@ -29,9 +29,9 @@ import (
 	"github.com/penstock/penstock/store/verify"
 )
 
-// asked is a line that --records reads: a JSON object with one of these members. Reads of records,
-// of which there may be many, are binary: see readHead. An answer begins with the length of a JSON
-// object in 64 bits, and the object.
+// asked is a line that --records reads: a JSON object with a single member, one of these fields.
+// Reads of records, of which there may be many, are binary: see readHead. An answer begins with
+// the length of a JSON object in 64 bits, and the object.
 type asked struct {
 	Open   *opening   `json:"open,omitempty"`
 	Close  int        `json:"close,omitempty"`  // a dataset that is not needed any more; there is no answer
@@ -479,7 +479,7 @@ type fetchedRows struct {
 	err     error
 }
 
-// mostKept is the capacity up to which the memory of an answer is kept for the next one.
+// mostKept is the largest capacity of an answer's memory that is kept for the next answer.
 const mostKept = 1 << 20
 
 // read reads and answers a read of records.

@@ -57,7 +57,7 @@ type session struct {
 	stop   context.CancelFunc // ends the batches that are being sent; guarded by mu
 }
 
-// server is what all sessions of a feed share.
+// server has the state that all sessions of a feed share.
 type server struct {
 	paths     []string          // datasets, as paths or URLs: see package datasetarg
 	workers   int               // for clients that give no number
@@ -89,8 +89,8 @@ func (v server) functionPool(o *Options) (*external.Pool, error) {
 }
 
 // serve serves the client of a transport until the client closes its end or ctx is done, and then
-// closes the connection. Errors are sent to the client; serve returns those that could not be sent.
-// The end of a client is not an error.
+// closes the connection. Errors are sent to the client; serve returns the errors that could not be
+// sent. The end of a client is not an error.
 func (v server) serve(ctx context.Context, t transport) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -136,7 +136,7 @@ func (s *session) hangUp(cause error) {
 }
 
 // talk is the life of a session. After an error, which it sends to the client, it waits until the
-// client leaves: the client may still read batches, whose memory stays as it is until then.
+// client leaves: the client may still read batches, whose memory does not change until then.
 func (s *session) talk(ctx context.Context) error {
 	q, numbers, err := s.greeting()
 	if err != nil {
@@ -405,7 +405,7 @@ func (s *session) listen(ctx context.Context) error {
 	}
 }
 
-// statistics returns what the session has done, with metrics if the request has labels.
+// statistics returns the statistics of the session, with metrics if the request has labels.
 func (s *session) statistics(q *request) *statistics {
 	stats := q.divide(s.ld.Stats())
 	var mixed []loader.MixedStats

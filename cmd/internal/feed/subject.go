@@ -18,8 +18,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// dataset is an open dataset, mirror, view or source of raw samples, with what a session needs of
-// it.
+// dataset is an open dataset, mirror, view or source of raw samples, with the values that a
+// session needs to know about it.
 type dataset struct {
 	src    loader.Source
 	fields []store.Field
@@ -240,9 +240,9 @@ func (s *subject) prepared() string {
 // mostSamples is the number of records by which functions show the shape of their results.
 const mostSamples = 16
 
-// sampler returns the function that gives records to functions that are asked what they return: the
-// first records of the first epoch, so that the same exception comes as in training. If on_error
-// skips bad records, later ones are tried.
+// sampler returns the function that chooses the records with which functions are called to find out
+// what they return: the first records of the first epoch, so that the same exception comes as in
+// training. If on_error skips bad records, later records are tried.
 func (s *subject) sampler(ctx context.Context, o *Options) func(f store.Field,
 	try func(src []byte, r loader.Record) (enough bool, err error)) error {
 	return func(f store.Field, try func(src []byte, r loader.Record) (enough bool, err error)) error {

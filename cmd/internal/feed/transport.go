@@ -17,7 +17,7 @@ type transport interface {
 	// connection carries the messages. The session closes it.
 	connection() connection
 	// begin returns a reader of everything that the client sends, and the file of arrays that comes
-	// with the hello, nil if none comes.
+	// with the hello, nil if no file comes.
 	begin() (io.Reader, *os.File, error)
 	// memory returns the file that both processes map. It is called once.
 	memory() (memory, error)

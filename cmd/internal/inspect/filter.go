@@ -46,7 +46,7 @@ func filterCommand() *cobra.Command {
 	return cmd
 }
 
-// problems returns what is wrong with the arguments and flags, a sentence each.
+// problems returns the problems of the arguments and flags, a sentence each.
 func (f *filterFlags) problems(cmd *cobra.Command, args []string) (list []string) {
 	if len(args) != 2 || args[0] == "" {
 		list = append(list, fmt.Sprintf("needs two arguments, DATASET and EXPRESSION, not %d; quote an expression with "+
@@ -115,7 +115,7 @@ func find(ctx context.Context, path, where string) (r *filterResult, node *views
 // mostShown is the number of records that are listed for people.
 const mostShown = 10
 
-// Render prints the number of records and the first of them.
+// Render prints the number of records and the first record numbers.
 func (r *filterResult) Render(w io.Writer) error {
 	var b strings.Builder
 	share := ""

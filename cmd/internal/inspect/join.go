@@ -153,7 +153,7 @@ func (f *joinFlags) match(ctx context.Context, args []string) (r *joinResult, no
 	return r, node, nil
 }
 
-// Render prints the number of matches and the first records without one.
+// Render prints the number of matches and the first records without a match.
 func (r *joinResult) Render(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s have a match\n", units.Count(int64(r.Matched)),

@@ -21,8 +21,8 @@ type pinned struct {
 	close     func() error
 }
 
-// newPinned returns page-locked memory, of a CUDA device if there is one, otherwise of the process,
-// or why n bytes cannot be locked. It tries n bytes before anything is measured.
+// newPinned returns page-locked memory, of a CUDA device if the machine has one, otherwise of the
+// process, or why n bytes cannot be locked. It tries n bytes before anything is measured.
 func newPinned(n int) (m *pinned, why string) {
 	if dev, err := cuda.Open(0); err == nil {
 		return &pinned{from: dev.Allocator(), close: dev.Close}, ""

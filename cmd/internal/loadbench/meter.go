@@ -98,7 +98,7 @@ func (m *meter) end() int {
 	return math.MaxInt // until there are enough batches
 }
 
-// withLoader makes a Loader, uses and closes it. Its making is part of what is measured.
+// withLoader makes a Loader, uses and closes it. The measurement includes the making.
 func (m *meter) withLoader(ctx context.Context, use func(*loader.Loader) error) error {
 	m.from = time.Now()
 	m.asked = m.from

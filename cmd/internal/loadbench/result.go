@@ -181,7 +181,7 @@ func (t *Table) compare() {
 	}
 }
 
-// best returns the fastest row with at least that many batches, nil if there is none.
+// best returns the fastest row with at least that many batches, nil if no row has as many.
 func (t *Table) best(batches int) *Result {
 	var best *Result
 	for i := range t.Rows {

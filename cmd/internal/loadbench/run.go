@@ -167,8 +167,8 @@ func (b *bench) row(table string, s *setup) (Result, error) {
 	})
 }
 
-// bottleneck returns the diagnosis of the best row of the first table that has one. Rows with eight
-// batches or more come first, since the diagnosis of fewer batches is vague.
+// bottleneck returns the diagnosis of the best row of the first table that has a diagnosis. Rows
+// with eight batches or more come first, since the diagnosis of fewer batches is vague.
 func bottleneck(tables []Table) string {
 	for _, least := range []int{8, 1} {
 		for i := range tables {

@@ -14,9 +14,9 @@ type Setting struct {
 	Python string `json:"python"`
 }
 
-// setting returns the fastest row in a full shuffle with at least eight batches, nil if there is
-// none. A row in another order trains another model. Rows on a device do not count, since the code
-// is for loaders into host memory.
+// setting returns the fastest row in a full shuffle with at least eight batches, nil if no such
+// row was measured. A row in another order trains another model. Rows on a device do not count,
+// since the code is for loaders into host memory.
 func (r *Report) setting() *Setting {
 	var best *Result
 	for i := range r.Tables {

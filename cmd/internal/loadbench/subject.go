@@ -63,7 +63,7 @@ func openSubject(o *Options) (*subject, error) {
 }
 
 // sizes returns the bytes of a record, 0 if records differ, and the largest field whose records
-// have one length, "" if there is none.
+// have one length, "" if all fields are ragged.
 func sizes(specs []tensor.Spec) (record int, largest string) {
 	most, ragged := -1, false
 	for _, spec := range specs {

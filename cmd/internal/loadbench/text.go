@@ -180,7 +180,7 @@ func (r *Result) cells(published bool) []string {
 	return append(cells, r.Published.cells(published)...)
 }
 
-// cells returns the cell with a published result, if the table shows these.
+// cells returns the cell with a published result, if the table has a column of published results.
 func (p *Published) cells(show bool) []string {
 	switch {
 	case !show:

@@ -85,8 +85,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// burn computes for that many rounds of xorshift. Each round needs the one before, so that a CPU
-// cannot overlap them and the time is proportional to the rounds.
+// burn computes for that many rounds of xorshift. Each round needs the result of the round
+// before, so that a CPU cannot overlap them and the time is proportional to the rounds.
 func burn(rounds int) uint64 {
 	x := uint64(rounds) | 1
 	for range rounds {
@@ -122,7 +122,7 @@ type maker struct {
 // generates reports whether the maker makes records.
 func (m maker) generates() bool { return m.out.DType != tensor.Invalid }
 
-// Output returns what a record becomes.
+// Output describes a record after the transform.
 func (m maker) Output(in tensor.Spec) (tensor.Spec, error) {
 	if !m.generates() {
 		return in, nil

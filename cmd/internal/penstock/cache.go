@@ -165,8 +165,9 @@ func (f *cacheFlags) list(cmd *cobra.Command) error {
 	})
 }
 
-// verify compares every record of the named datasets, or of all, with its checksum. Entries that
-// are being built are passed over. All corrupt datasets are reported, not only the first.
+// verify compares every record of the named datasets, or of all datasets, with its checksum.
+// Entries that are being built are passed over. All corrupt datasets are reported, not only the
+// first.
 func (f *cacheFlags) verify(cmd *cobra.Command, names []string) error {
 	entries, err := f.chosen(names)
 	if err != nil {
@@ -196,8 +197,8 @@ func (f *cacheFlags) verify(cmd *cobra.Command, names []string) error {
 	return errors.Join(errs...)
 }
 
-// remove removes the named entries, or all. An entry that is in use is reported, and the others are
-// still removed.
+// remove removes the named entries, or all entries. An entry that is in use is reported, and all
+// other entries are still removed.
 func (f *cacheFlags) remove(w io.Writer, names []string) error {
 	entries, err := f.chosen(names)
 	if err != nil {

@@ -123,8 +123,8 @@ func (c *cacheFlags) run(cmd *cobra.Command) error {
 // make finds the dataset of the source in the cache, or makes it. There are three cases, from cheap
 // to expensive: the cache has the dataset of the source's present state; it has the dataset of an
 // earlier state, to which Renew adds a generation; or the dataset is built. Only then are the
-// datasets of earlier states removed: until the new one exists, a failed run must leave what there
-// was.
+// datasets of earlier states removed: until the new one exists, a failed run must leave the old
+// datasets.
 func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prepare.Summary, error) {
 	src, err := raw.Open(ctx, c.source, raw.Options{Columns: c.fields, Warn: progress.Warn, Head: c.transforms})
 	if err != nil {
@@ -187,8 +187,8 @@ func (c *cacheFlags) build(ctx context.Context, entry *rawcache.Entry, src *raw.
 }
 
 // ofCache replaces the advice of package prepare to leave out an unreadable sample. A cached
-// dataset has every sample: the loader numbers records by the source, so a missing one would shift
-// the others.
+// dataset has every sample: the loader numbers records by the source, so a missing sample would
+// shift the numbers of later samples.
 func ofCache(err error, source string) error {
 	text, advised := strings.CutSuffix(err.Error(), prepare.LeaveOut)
 	if !advised {

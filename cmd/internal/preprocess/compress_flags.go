@@ -60,7 +60,7 @@ func (f *compressFlags) positive(p *problems, name, text string, parse func(stri
 
 // forget resets the compression that a recipe asks for if it cannot apply: another format has
 // another method or none, and an append stores records like the records before them. Flags on the
-// command line are never reset; those that cannot apply are an error later.
+// command line are never reset; a flag that cannot apply is an error later.
 func (f *compressFlags) forget(fs *pflag.FlagSet, c *prepare.Config) {
 	method, _, _ := strings.Cut(f.compress, ":")
 	if string(prepare.Methods[c.DatasetFormat()]) == method && !c.Append ||

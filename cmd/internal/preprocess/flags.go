@@ -49,8 +49,8 @@ func newFlags() *flags {
 		packing: compressFlags{compress: "none", shuffle: "auto"}}
 }
 
-// choices lists what a flag may be besides its default. The help, the checks and the shell
-// completion are made from it.
+// choices lists the values of a flag besides its default. The help, the checks and the
+// shell completion are made from it.
 var choices = map[string][]string{
 	"from":       append(append([]string{"auto"}, source.Kinds...), producer.Kind),
 	"format":     {prepare.Flat, prepare.HDF5, prepare.Zarr},
@@ -362,7 +362,7 @@ func (f *flags) takeRecipe() {
 	c.Inherits = true
 }
 
-// problems is what is wrong with a command line, a sentence each.
+// problems are the problems of a command line, a sentence each.
 type problems []string
 
 // add appends the problem of a flag, unless err is nil.

@@ -177,7 +177,8 @@ func (p *pipelineFile) apply(fs *pflag.FlagSet, c *prepare.Config) (problems []s
 }
 
 // printPipeline writes the recipe of c as YAML. The recipe goes through JSON, whose keys and
-// omissions are defined by its type, so that the file is what --pipeline and a manifest have.
+// omissions are defined by its type, so that the file has the form that --pipeline and a
+// manifest have.
 func printPipeline(w io.Writer, c prepare.Config) error {
 	recipe, err := c.RecipeOfImages()
 	if err != nil {

@@ -47,7 +47,7 @@ func (f *flags) checkRechunk(args []string) error {
 }
 
 // runRechunk writes the arrays in chunks of another shape, and prints for each array how often its
-// bytes were read: with too little memory, a source chunk is read for several of the new ones.
+// bytes were read: with too little memory, a source chunk is read for several of the new chunks.
 func (f *flags) runRechunk(cmd *cobra.Command) error {
 	plan, err := rechunk.NewPlan(cmd.Context(), f.config.Source, f.config.Dest, f.chunks)
 	if err != nil {

@@ -26,7 +26,7 @@ func printText(out io.Writer, s *prepare.Summary) error {
 }
 
 // printLines writes the lines of the summary, most of them indented under the name of DEST: an
-// 8-letter column says what a line is about. A part of a run with --world-size ends with the
+// 8-letter column names the subject of a line. A part of a run with --world-size ends with the
 // command that merges the parts; every other run ends with the command that shows the dataset.
 func printLines(w io.Writer, s *prepare.Summary) {
 	took := time.Duration(s.Seconds * float64(time.Second))
@@ -130,8 +130,8 @@ func printBuild(w io.Writer, s *prepare.Summary) {
 // skippedShown is how many skipped samples are listed; a file beside the dataset lists all.
 const skippedShown = 5
 
-// printSkipped writes how many samples --on-error skip left out, by kind of error, and the first of
-// them.
+// printSkipped writes how many samples --on-error skip left out, by kind of error, and names the
+// first of these samples.
 func printSkipped(w io.Writer, s *prepare.Summary) {
 	if len(s.Skipped) == 0 {
 		return

@@ -49,8 +49,8 @@ const (
 	changing = ".changing"    // locked by the process that makes a generation
 )
 
-// ends lists the suffixes of all files that an entry may have in the folder. A suffix that ends with another one comes
-// first, so that the longest match wins.
+// ends lists the suffixes of all files that an entry may have in the folder. A suffix that ends with another suffix
+// comes first, so that the longest match wins.
 var ends = []string{about, building + ".building.lock", building + ".building", building + ".skipped.jsonl", building,
 	".building.lock", ".building", fetched, states, changing, used}
 
@@ -72,13 +72,14 @@ type Entry struct {
 	first      bool             // the dataset was built from the present state: record i of the source is its record i
 }
 
-// origin is what a dataset was built from. An earlier state of the same source has the same origin.
+// origin describes the source from which a dataset was built. An earlier state of the same source has the same
+// origin.
 type origin struct {
 	Source  string `json:"source"`            // the path or URL
 	Records string `json:"records,omitempty"` // declaration of the records
 	Fields  string `json:"fields,omitempty"`  // selection of the fields, in the notation of preprocess --fields; "" is all
 
-	// Transforms made the stored pixels; nil if image files are stored as they are.
+	// Transforms made the stored pixels; nil if image files are stored unchanged.
 	Transforms json.RawMessage `json:"transforms,omitempty"`
 }
 
@@ -172,7 +173,7 @@ func (e *Entry) Keep(src *raw.Source) (io.Closer, error) {
 // Publish renames the dataset that was built from src to its final name. Files may have changed
 // while they were read, so Publish takes the fingerprint again; if it differs, the dataset is
 // removed, since it is a mixture of two states. Another process may have published the same dataset
-// first; then this one is removed.
+// first; then the dataset of this process is removed.
 //
 // The places and the known file are written before the rename: a dataset that has its name has
 // them.
@@ -286,7 +287,7 @@ func (e *Entry) Open(fields []string, options ...mmapds.Option) (ds *mmapds.Data
 }
 
 // hold takes the shared lock that marks the dataset as in use, until the file is closed. On a file
-// system without locks, the dataset is used without one.
+// system without locks, the dataset is used without a lock.
 func (e *Entry) hold() (*os.File, error) {
 	folder, name, err := private.Parent(e.Path + used)
 	if err != nil {

@@ -80,7 +80,7 @@ func checkOutside(dir string, src *raw.Source) error {
 const sep = string(filepath.Separator)
 
 // resolved returns the absolute path without symbolic links. The last folders of the path may be
-// missing: they are kept as they are, behind the resolved rest.
+// missing: they are appended to the resolved rest unchanged.
 func resolved(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

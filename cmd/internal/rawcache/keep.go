@@ -48,16 +48,16 @@ type Options struct {
 	Warn  func(text string)
 
 	// Head returns the first transforms of a field's pipeline, whose results may be stored in place
-	// of the image files, or an error with the reason why none may. A nil Head means that there are
-	// none.
+	// of the image files, or an error with the reason why no result may be stored. A nil Head means
+	// that the pipeline has no such transforms.
 	Head func(field string) (*transforms.Pipeline, error)
 
 	// Tolerant says that the loader skips records that cannot be read. A dataset must have all
 	// records, so if it cannot be built, the source itself is read, in every mode.
 	Tolerant bool
 
-	// Verify compares the records of the dataset with their checksums; nil does not. Raw files have
-	// none.
+	// Verify compares the records of the dataset with their checksums; nil compares nothing. Raw
+	// files have no checksums.
 	Verify mmapds.Option
 
 	// Progress shows how far a build of Encoded and Pixels is, for which the user waits. It may be
@@ -72,11 +72,11 @@ type Progress interface {
 	End()
 }
 
-// Keep makes src read its records from the dataset in the cache. If there is none, it has the
-// command preprocess cache build the dataset: with Auto in the background, while src reads its
-// files, and otherwise before Keep returns. The end of ctx stops the build; what it has made is
-// kept, and the next build continues it. Keep returns whether files or pixels are stored, and why;
-// nil if there was nothing to choose.
+// Keep makes src read its records from the dataset in the cache. If the cache has no such dataset,
+// it lets the command preprocess cache build the dataset: with Auto in the background, while src
+// reads its files, and otherwise before Keep returns. The end of ctx stops the build; what it has
+// made is kept, and the next build continues it. Keep returns whether files or pixels are stored,
+// and why; nil if there was nothing to choose.
 //
 // The build is a process of its own, so that it can run at the lowest priority and takes little
 // from the training.

@@ -40,7 +40,7 @@ const (
 	viewEnd   = views.Suffix
 )
 
-// state is the records of a source at one time, and where the dataset has them.
+// state has the records of a source at one time, and their places in the dataset.
 type state struct {
 	generation int
 	keys       []raw.Key
@@ -210,8 +210,9 @@ func escape(path string) string {
 }
 
 // placesOf returns the places of records by their keys, -1 for records that the dataset does not
-// have. records is the number of records in the dataset; a place outside of it counts as none. Two
-// records of the source with equal keys need two places, so each place is given out once.
+// have. records is the number of records in the dataset; a place outside of the dataset counts as
+// missing. Two records of the source with equal keys need two places, so each place is given out
+// once.
 func (h shelf) placesOf(keys []raw.Key, records int64) []int64 {
 	known := make(map[raw.Key]int64)
 	for _, digest := range h.digests() {
@@ -235,7 +236,7 @@ func (h shelf) placesOf(keys []raw.Key, records int64) []int64 {
 	return places
 }
 
-// forget removes all states except the first one, which the dataset was built from, and the newest.
+// forget removes all states except the newest and the first, from which the dataset was built.
 func (h shelf) forget(newest string) error {
 	folder, err := h.open()
 	if err != nil {
@@ -299,8 +300,8 @@ func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int, limit i
 	return e.Ready, private.RemoveOwn(own + fetched)
 }
 
-// earlier returns the ready dataset of an earlier state of the source of e, the last used one of
-// several; nil if there is none.
+// earlier returns the ready dataset of an earlier state of the source of e, of several such
+// datasets the last used; nil if no such dataset exists.
 func earlier(e *Entry, list []Entry) *Entry {
 	var base *Entry
 	for _, o := range list {
@@ -400,7 +401,7 @@ func (h shelf) prune() error {
 	return err
 }
 
-// fingerprintOf opens a source again, as it is now, and returns its fingerprint.
+// fingerprintOf opens a source again, in its present state, and returns its fingerprint.
 func fingerprintOf(ctx context.Context, src *raw.Source) (*raw.Fingerprint, error) {
 	o := src.Declared()
 	o.Head = src.Head()

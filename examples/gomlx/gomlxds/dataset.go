@@ -55,9 +55,9 @@ type Stats struct {
 	Fill    time.Duration // that goroutines needed to make them, also those that were not handed out
 }
 
-// New returns a Dataset of what loader.New(src, o) would load. Options.Fields must be empty,
-// as Config names the fields; Options.Prefetch+Options.Workers+1 batches exist at a time. The
-// error names everything that is wrong. src must stay open until Close.
+// New returns a Dataset of the batches that loader.New(src, o) would load. Options.Fields
+// must be empty, as Config names the fields; Options.Prefetch+Options.Workers+1 batches exist
+// at a time. The error names everything that is wrong. src must stay open until Close.
 func New(src loader.Source, o loader.Options, c Config) (*Dataset, error) {
 	return build(src, o, c, func(o loader.Options) (*loader.Loader, error) { return loader.New(src, o) })
 }
@@ -130,8 +130,8 @@ func (d *Dataset) Iter() iter.Seq2[train.Batch, error] {
 	}
 }
 
-// State returns the position: the first batch that was not handed out. Taken after a step, it is
-// where the next one continues.
+// State returns the position: the first batch that was not handed out. A position taken after a
+// step is the position where the next step continues.
 func (d *Dataset) State() loader.State {
 	st := d.ld.State()
 	d.mu.Lock()

@@ -59,7 +59,7 @@ func (c Config) validateLast(src loader.Source, o loader.Options) error {
 // names returns all fields of c.
 func (c Config) names() []string { return slices.Concat(c.Inputs, c.Labels) }
 
-// stored returns the fields of the Source: those that no Collate makes.
+// stored returns the fields of the Source, without the fields that a Collate makes.
 func (c Config) stored(o loader.Options) []string {
 	return slices.DeleteFunc(c.names(), func(name string) bool {
 		return slices.ContainsFunc(o.Collate.Adds, func(s tensor.Spec) bool { return s.Name == name })

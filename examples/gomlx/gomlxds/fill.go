@@ -19,7 +19,7 @@ type filler struct {
 	dst  [][]byte // of the batch being made: one per field, while its tensor is open
 }
 
-// fill makes the batch of a position. On error there is none.
+// fill makes the batch of a position. After an error it makes no batch.
 func (f *filler) fill(ctx context.Context, at position) (train.Batch, error) {
 	before := time.Now()
 	defer func() { f.d.filled(time.Since(before)) }()
@@ -41,7 +41,8 @@ func (f *filler) fill(ctx context.Context, at position) (train.Batch, error) {
 	return b, nil
 }
 
-// allocate returns the tensors of a batch: those of the fields, the lengths, the mask.
+// allocate returns the tensors of a batch: a tensor for each field, the lengths, and the
+// mask.
 func (f *filler) allocate() (all []*tensors.Tensor, err error) {
 	c := f.d.config
 	shape := func(s shapes.Shape) {
@@ -115,7 +116,7 @@ func (f *filler) lengths(dst []byte, offsets []int64, name string) {
 	}
 }
 
-// batch puts tensors where GoMLX looks for them. There are fewer of them if making them
+// batch puts tensors where GoMLX looks for them. There are fewer tensors if making them
 // failed.
 func (f *filler) batch(all []*tensors.Tensor) train.Batch {
 	n := min(len(all), len(f.d.fields))

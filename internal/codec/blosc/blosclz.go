@@ -4,7 +4,7 @@ import "errors"
 
 var errBlosclz = errors.New("corrupt blosclz data")
 
-// farthest is the distance from which on a match stores 16 more bits of it.
+// farthest is the value of a match's 13 bits, all ones, after which 16 more bits of the distance follow.
 const farthest = 8191
 
 // blosclz fills dst from a stream of blosclz, which is a row of:

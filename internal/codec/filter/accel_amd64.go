@@ -9,8 +9,8 @@ import "golang.org/x/sys/cpu"
 // useAVX2 chooses the kernels in assembly. Tests clear it to test the Go loops.
 var useAVX2 = cpu.X86.HasAVX2
 
-// The Fast functions do as much as they can and return how many bytes or elements that is: all,
-// or none, or of sums whole blocks of 32 bytes.
+// The Fast functions do as much as they can and return how many bytes or elements they did:
+// all, or none, or, for sums, whole blocks of 32 bytes.
 
 // byteSumsFast returns the sums of the first n bytes, a multiple of 32; n is 0 without AVX2. Go code sums the rest.
 func byteSumsFast(b []byte) (s, w uint32, n int) {

@@ -2,7 +2,7 @@ package filter
 
 import "encoding/binary"
 
-// TransposeBits exchanges rows and columns of bits in each 8 bytes. Bytes that are left over stay as they are.
+// TransposeBits exchanges rows and columns of bits in each 8 bytes. Bytes after the last 8 bytes do not change.
 //
 //	for i := range len(b) / 8 { for r := range 8 { for c := range 8 { bit c of b[8*i+r] <-> bit r of b[8*i+c] } } }
 func TransposeBits(b []byte) {

@@ -8,8 +8,8 @@ const (
 	mostWordSums = 704  // 22 blocks
 )
 
-// byteSums returns the sum of at most mostByteSums bytes, and the sum of those sums after each of
-// them:
+// byteSums returns the sum of at most mostByteSums bytes, and the sum of the running sums after
+// each byte:
 //
 //	for _, x := range b { s += x; w += s }
 func byteSums(b []byte) (s, w uint32) {

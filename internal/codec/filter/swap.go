@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// SwapBytes turns the bytes of every number of size bytes around: 2, 4 or 8; with another size it does nothing.
+// SwapBytes reverses the bytes of every number. The numbers have size bytes: 2, 4 or 8; with any other size it
+// does nothing.
 func SwapBytes(b []byte, size int) {
 	switch size {
 	case 2:

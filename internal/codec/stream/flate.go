@@ -122,7 +122,7 @@ func (f *flate) align() bool {
 	return true
 }
 
-// block decodes one block and reports whether it is the last one.
+// block decodes one block and reports whether it is the last block.
 func (f *flate) block() (last bool, err error) {
 	f.need()
 	last = f.take(1) == 1

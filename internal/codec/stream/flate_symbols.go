@@ -94,7 +94,8 @@ func (f *flate) fast() (end bool, err error) {
 	lit, dist := &f.lit, &f.dist
 	lastIn, lastOut := len(in)-roomIn, len(out)-roomOut
 	// An entry is looked up before the load that its block of literals begins with, so that
-	// neither waits for the other: the 8 bytes of a load leave more bits than one entry needs.
+	// the look-up and the load run at the same time: the 8 bytes of a load leave more bits
+	// than one entry needs.
 	buf |= binary.LittleEndian.Uint64(in[at:]) << (bits & 63)
 	at += int(63-bits) >> 3
 	bits |= 56 // now 56 to 63
@@ -104,7 +105,7 @@ loop:
 		buf |= binary.LittleEndian.Uint64(in[at:]) << (bits & 63)
 		at += int(63-bits) >> 3
 		bits |= 56
-		// Four literals take at most 44 of them.
+		// Four literals take at most 44 bits of them.
 		if e&isLiteral != 0 {
 			buf >>= e & codeMask
 			bits -= uint(e & codeMask)

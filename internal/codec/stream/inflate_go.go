@@ -2,7 +2,7 @@
 
 package stream
 
-// Backend names what inflates: "Go" or "libdeflate".
+// Backend names the library that inflates: "Go" or "libdeflate".
 const Backend = "Go"
 
 // Inflater inflates zlib streams. The zero value is ready for use, by one goroutine at a time.

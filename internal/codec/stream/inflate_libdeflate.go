@@ -13,7 +13,7 @@ import (
 	"unsafe"
 )
 
-// Backend names what inflates: "Go" or "libdeflate".
+// Backend names the library that inflates: "Go" or "libdeflate".
 const Backend = "libdeflate"
 
 // Inflater inflates zlib streams. The zero value is ready for use, by one goroutine at a time.

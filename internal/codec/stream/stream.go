@@ -1,6 +1,6 @@
 // Package stream decompresses blocks whose size is known, in memory: LZ4 blocks, zstd frames, and streams of zlib,
-// gzip and bzip2. It bounds the libraries that do so by the size of the destination, as the bytes are untrusted. It
-// has a decoder of deflate of its own, as decoders of streams take 1.4 to 2.4 times as long. The functions may be
+// gzip and bzip2. The size of the destination bounds what the libraries may write, as the bytes are untrusted.
+// Deflate has a decoder in this package, as decoders of streams take 1.4 to 2.4 times as long. The functions may be
 // called from any goroutine.
 package stream
 

@@ -2,7 +2,7 @@
 
 package stream
 
-// ZstdBackend names what decodes zstd: "Go" or "libzstd".
+// ZstdBackend names the library that decodes zstd: "Go" or "libzstd".
 const ZstdBackend = "Go"
 
 func unzstd(dst, src []byte) ([]byte, error) { return unzstdGo(dst, src) }

@@ -14,7 +14,7 @@ import (
 	"unsafe"
 )
 
-// ZstdBackend names what decodes zstd: "Go" or "libzstd".
+// ZstdBackend names the library that decodes zstd: "Go" or "libzstd".
 const ZstdBackend = "libzstd"
 
 // zstdMagic is the number that begins a frame. libzstd may also know older frames, which begin with other numbers.

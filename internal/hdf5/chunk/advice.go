@@ -99,7 +99,8 @@ func Advise(data *meta.Dataset, batch int) (Advice, error) {
 	return a, nil
 }
 
-// judgeFlat names what keeps a contiguous dataset from being mapped. Batches of such a dataset have to be copied.
+// judgeFlat names the properties that keep a contiguous dataset from being mapped. Batches of such a dataset have to be
+// copied.
 func (a *Advice) judgeFlat(data *meta.Dataset) {
 	switch err := data.Mappable(); {
 	case err != nil:
@@ -109,7 +110,8 @@ func (a *Advice) judgeFlat(data *meta.Dataset) {
 	}
 }
 
-// judgeChunks names what makes reads of a chunked dataset slow: chunks that hold more than a batch needs, and filters.
+// judgeChunks names the properties that make reads of a chunked dataset slow: chunks that hold more than a batch needs,
+// and filters.
 func (a *Advice) judgeChunks(d *dataset, data *meta.Dataset) {
 	g := &d.grid
 	if g.record > 0 && g.rows > 0 {
@@ -249,7 +251,7 @@ func (a *Advice) problem(format string, args ...any) {
 }
 
 // ConvertCommand returns the command line that rewrites a file so that its records can be mapped. fields lists datasets
-// in the syntax of --fields, "" for all. The command is "" if a name cannot be printed.
+// in the syntax of --fields, "" for all datasets. The command is "" if a name cannot be printed.
 func ConvertCommand(from, to, fields string) string {
 	line := shell.Penstock("preprocess", from, to)
 	if fields == "" || line == "" {
@@ -259,7 +261,7 @@ func ConvertCommand(from, to, fields string) string {
 }
 
 // RepackCommand returns the command line that rewrites a file so that one of its datasets can be read; "" if h5repack
-// cannot do that, or a name cannot be printed.
+// cannot rewrite the dataset, or a name cannot be printed.
 func RepackCommand(data *meta.Dataset, from, to string) string {
 	a, ok := shell.Quote(from)
 	b, also := shell.Quote(to)

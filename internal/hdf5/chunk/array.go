@@ -2,7 +2,7 @@ package chunk
 
 import "fmt"
 
-// Array is a chunked array that is not in an HDF5 file, such as one of Zarr.
+// Array is a chunked array that is not in an HDF5 file, such as an array of Zarr.
 type Array struct {
 	Path      string  // for errors
 	Dims      []int64 // elements, records first

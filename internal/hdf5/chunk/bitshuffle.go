@@ -13,7 +13,7 @@ import (
 //	bytes of the data (8), bytes of a block (4), and for each block
 //	its stored bytes (4), and the block
 //
-// The last block is shorter, and the elements that are left over from groups of eight follow as they are.
+// The last block is shorter, and the elements after the last group of eight follow unchanged.
 type bitshuffled struct {
 	element    int // bytes
 	block      int // elements

@@ -6,7 +6,7 @@ import "sync"
 const cacheBytes = 64 << 20
 
 // cache keeps chunks of which only a part was wanted, since neighboring records are often wanted next. It is safe for
-// concurrent use; a chunk that several callers want is decompressed by one of them.
+// concurrent use; a chunk that several callers want is decompressed by a single caller.
 type cache struct {
 	most int // chunks
 

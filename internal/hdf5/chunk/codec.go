@@ -18,7 +18,7 @@ type Codec interface {
 	Decode(dst, src []byte) ([]byte, error)
 
 	// Expansion returns the most bytes that one stored byte can stand for; 1 means that the filter does not compress.
-	// By it a chunk that claims too much is refused before memory is allocated.
+	// By this number a chunk that claims too large a size is refused before memory is allocated.
 	Expansion() int
 }
 

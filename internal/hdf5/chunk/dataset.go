@@ -272,7 +272,7 @@ func (d *dataset) cached(limit int64) int {
 	return int(row)
 }
 
-// refused adds to an error of open the name of the dataset and, if there is one, the command that rewrites it.
+// refused adds to an error of open the name of the dataset and, if a command can rewrite the dataset, that command.
 func refused(data *meta.Dataset, err error) error {
 	if line := data.Remedy("OLD.h5", "NEW.h5"); line != "" && errors.Is(err, meta.ErrUnsupported) {
 		return fmt.Errorf("hdf5: dataset %q: %w; make a file that can be read: %s", data.Path, err, line)

@@ -39,7 +39,7 @@ const (
 )
 
 // mostNbitParts limits the memory and work for the description of one element. Arrays in a description multiply its
-// parts, so a few parameters could describe any number of them.
+// parts, so a few parameters could describe any number of parts.
 const mostNbitParts = 1 << 16
 
 // newNbit reads the parameters of HDF5's filter 5: a description of the element's type, as a tree written out in order,

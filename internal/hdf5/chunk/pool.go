@@ -41,7 +41,7 @@ type worker struct {
 	piece    piece
 }
 
-// NewPool returns a pool of that many workers; 0 means GOMAXPROCS. One of them is the goroutine that calls Records or
+// NewPool returns a pool of that many workers; 0 means GOMAXPROCS. One worker is the goroutine that calls Records or
 // Gather; however many goroutines call, no more than workers decompress at a time. A worker holds up to three chunks of
 // memory: the stored bytes (none if the file is mapped) and, if chunks went through several filters, the data between
 // them.
@@ -63,13 +63,13 @@ func (p *Pool) Workers() int { return cap(p.workers) }
 // the work.
 func (p *Pool) Close() { p.end.Do(func() { close(p.closed) }) }
 
-// enter counts a call until leave, and reports whether it is the only one.
+// enter counts a call until leave, and reports whether it is the only call.
 func (p *Pool) enter() (alone bool) { return p.callers.Add(1) == 1 }
 
 func (p *Pool) leave() { p.callers.Add(-1) }
 
-// invite asks up to n idle helpers. helpers counts those that came. No helper is waited for: if none is idle, the
-// caller does the work.
+// invite asks up to n idle helpers. helpers counts the helpers that came. No helper is waited for: if no helper
+// is idle, the caller does the work.
 func (p *Pool) invite(to helped, helpers *sync.WaitGroup, n int64) {
 	p.start.Do(func() {
 		for range cap(p.workers) - 1 {

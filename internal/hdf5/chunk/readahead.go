@@ -11,10 +11,10 @@ type readahead struct {
 	row span // rows that were read last, and ahead
 }
 
-// foresee decides how many chunks idle helpers read ahead into the cache. They do so if a request goes on where the
-// last one ended, has fewer chunks than there are workers, and no other call is running: records that are read one by
-// one are then decompressed by all workers, too. Reading ahead ends with the call. foresee returns how many extra jobs
-// there are, and the row that they begin with.
+// foresee decides how many chunks idle helpers read ahead into the cache. They read ahead if a request goes on where
+// the last request ended, has fewer chunks than there are workers, and no other call is running: records that are read
+// one by one are then also decompressed by all workers. Reading ahead ends with the call. foresee returns how many
+// extra jobs there are, and the row that they begin with.
 func (a *readahead) foresee(q *request, jobs int64, alone bool) (after, extra int64) {
 	first, last := q.slots[0].row, q.slots[len(q.slots)-1].row
 	a.mu.Lock()

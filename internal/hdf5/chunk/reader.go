@@ -192,7 +192,7 @@ func (r *Reader) call(ctx context.Context, dst []byte) *call {
 	return c
 }
 
-// recycle keeps a call for the next one, with its lists, so that reading batches allocates nothing. It drops dst, which
+// recycle keeps a call and its lists for the next call, so that reading batches allocates nothing. It drops dst, which
 // belongs to the caller.
 func (r *Reader) recycle(c *call) {
 	c.request.ctx, c.request.dst = nil, nil

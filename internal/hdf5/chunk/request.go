@@ -79,8 +79,8 @@ func (q *request) addAll(indices []int) {
 
 func byRecord(a, b want) int { return cmp.Or(cmp.Compare(a.record, b.record), cmp.Compare(a.to, b.to)) }
 
-// add adds a slot. Slots come row by row. rows holds the first slot of each row of chunks, which is what a worker
-// takes.
+// add adds a slot. Slots come row by row. rows holds the first slot of each row of chunks: a worker takes a whole
+// row.
 func (q *request) add(s slot) {
 	if n := len(q.slots); n == 0 || q.slots[n-1].row != s.row {
 		q.rows = append(q.rows, n)

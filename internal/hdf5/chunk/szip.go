@@ -46,7 +46,7 @@ func newSzip(params []uint32) (Codec, error) {
 
 func (s *szip) Expansion() int { return mostSzip }
 
-// bytes returns those that a number has as stored by the library.
+// bytes returns the number of bytes in which the library stores a number.
 func (s *szip) bytes() int {
 	switch {
 	case s.bits > 16:
@@ -83,7 +83,8 @@ func (s *szip) Decode(dst, src []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// szipDecoder reads one stream: intervals of blocks, in the first of which is a number as it is.
+// szipDecoder reads one stream. The stream consists of intervals of blocks, and the first block of an interval begins
+// with a number that is stored unchanged.
 type szipDecoder struct {
 	*szip
 	r              filter.BitReader
@@ -237,7 +238,7 @@ func (d *szipDecoder) zeros() error {
 	return d.cut()
 }
 
-// secondExtension decodes pairs of small numbers, each pair as one.
+// secondExtension decodes small numbers in pairs, each pair from a single code.
 func (d *szipDecoder) secondExtension(end int) error {
 	for d.at < end {
 		m, err := d.unary()

@@ -32,7 +32,7 @@ func Text(name, value string) Attribute {
 }
 
 // Texts returns an attribute that is a list of strings. HDF5 strings of fixed size have one size
-// for all: that of the longest here.
+// for all strings; here it is the size of the longest.
 func Texts(name string, values []string) Attribute {
 	size := 1
 	valid := make([]string, len(values))

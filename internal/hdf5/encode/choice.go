@@ -5,14 +5,14 @@ import "fmt"
 // Shuffle says whether the bytes of elements are shuffled before they are deflated.
 type Shuffle int
 
-// Auto shuffles where that makes a sample smaller. On and Off do so, or not, whatever the sample.
+// Auto shuffles if that makes a sample smaller. On always shuffles, and Off never does.
 const (
 	Auto Shuffle = iota
 	On
 	Off
 )
 
-// Choice is a Recipe with what it does to a sample of the records.
+// Choice is a Recipe together with its effect on a sample of the records.
 type Choice struct {
 	Recipe
 	Ratio  float64 // stored size of the sample relative to its own: smaller is better
@@ -29,8 +29,8 @@ const usualLevel = 6
 // levels are the levels that chooseLevel tries, from the fastest to the slowest.
 var levels = []int{1, 3, 5, 6, 7, 8, 9}
 
-// worthLevel is how large the result of a faster level may be, relative to that of the last level,
-// which is the slowest by far.
+// worthLevel is how large the result of a faster level may be, relative to the result of the last
+// level, which is the slowest by far.
 const worthLevel = 1.01
 
 // Choose decides by deflating a sample of records, some MB at most, whether to shuffle, and, if
@@ -84,8 +84,8 @@ func (c *Choice) chooseShuffle(shuffle Shuffle, sample []byte) (err error) {
 	return nil
 }
 
-// chooseLevel sets c.Level to the first of levels whose result is nearly as small as that of the
-// last, with the Ratio, and adds to the Reason.
+// chooseLevel sets c.Level to the first of levels whose result is nearly as small as the result
+// of the last level. It also sets the Ratio, and adds to the Reason.
 func (c *Choice) chooseLevel(sample []byte) error {
 	tried := make(map[int]float64)
 	at := func(level int) (ratio float64, err error) {

@@ -10,15 +10,15 @@ import (
 const chunkKids = 64
 
 // branch is a child of a node: a chunk, or a node of the level below, whose rows begin at row. At
-// is its address. Of a node, Size and Mask are those of its first chunk.
+// is its address. In a node, Size and Mask are the size and mask of its first chunk.
 type branch struct {
 	row int64
 	Stored
 }
 
 // chunkTree writes the B-tree that lists the chunks of a dataset, and returns its address (version
-// 1: HDF5 File Format Specification, III.A.1). All chunks are known, so it is built from the leaves
-// up: the nodes of a level are full but for the last, and lie one after the other.
+// 1: HDF5 File Format Specification, III.A.1). All chunks are known, so the tree is built from the
+// leaves up. All nodes of a level except the last are full, and they lie one after the other.
 func (w *writer) chunkTree(o *Object) (uint64, error) {
 	c := o.Chunked
 	per := int64(c.Records)
@@ -48,8 +48,8 @@ type treeWriter struct {
 	end  int64 // the row that follows the last chunk
 }
 
-// keySize returns the bytes of a key: size and mask of a chunk, and its coordinates, with one for
-// the bytes of an element.
+// keySize returns the bytes of a key: size and mask of a chunk, and its coordinates, of which the
+// last counts the bytes of an element.
 func (t *treeWriter) keySize() int { return 8 + 8*(t.rank+1) }
 
 // nodeSize returns the bytes of a node. All nodes have that size, full or not: 24 bytes of head,

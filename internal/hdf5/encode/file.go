@@ -76,8 +76,8 @@ func (n *node) add(path []string, o *Object) error {
 	return kid.add(path[1:], o)
 }
 
-// writer collects the bytes of a file from byte base on. An object is written after those that it
-// refers to, as it must have their addresses.
+// writer collects the bytes of a file from byte base on. An object is written after the objects
+// that it refers to, as it must have their addresses.
 type writer struct {
 	base int64
 	b    []byte
@@ -169,7 +169,7 @@ func (w *writer) object(h *header) (int64, error) {
 }
 
 // external writes the names of other files to a local heap, and returns the message that says which
-// bytes of them the dataset has (IV.A.2.h).
+// bytes of these files belong to the dataset (IV.A.2.h).
 func (w *writer) external(pieces []Piece) []byte {
 	heap := make([]byte, 8) // names are addressed by their offset; at 0 is the empty one, as libhdf5 has it
 	m := []byte{1, 0, 0, 0}

@@ -22,7 +22,8 @@ const (
 )
 
 // Flags of a fill value message: when space is allocated (late, or chunk by chunk), and that the
-// fill value is written only if one is set. None is set, so nothing is written before the elements.
+// fill value is written only if it is set. It is not set, so nothing is written before the
+// elements.
 const (
 	fillLate        = 2 | 2<<2
 	fillIncremental = 3 | 2<<2
@@ -102,8 +103,8 @@ func (h *header) chunked(o *Object, tree uint64) {
 	h.message(msgFilters, m)
 }
 
-// chunkDims returns the shape of a chunk as the layout message has it: the last axis is the bytes
-// of an element.
+// chunkDims returns the shape of a chunk in the form of the layout message, whose last axis is
+// the bytes of an element.
 func (o *Object) chunkDims() []int64 {
 	dims := append([]int64{int64(o.Chunked.Records)}, o.Dims[1:]...)
 	return append(dims, int64(o.Element.Size()))

@@ -44,7 +44,7 @@ type Chunked struct {
 	Tree   int64    // where the file has a B-tree that lists the chunks; 0 if File is to write it
 }
 
-// Stored is a chunk as it is in the file.
+// Stored is a chunk in the form in which the file has it.
 type Stored struct {
 	At   int64  // its first byte
 	Size int64  // after the filters
@@ -79,8 +79,8 @@ func (o *Object) Bytes() (int64, error) {
 }
 
 // Place sets At of every object that has elements and is not chunked, from byte at on. Objects of
-// the smallest alignment come first, which wastes the least, and else in their order. It returns
-// the first byte after all of them.
+// the smallest alignment come first, which wastes the least, and objects of one alignment in
+// their order. It returns the first byte after all objects.
 func Place(objects []Object, at int64) (end int64, err error) {
 	for next := int64(1); next > 0; {
 		align := next

@@ -80,9 +80,9 @@ const (
 // ChunkRecords returns how many of a dataset's records should share a chunk. records is how many
 // there are in all, record the bytes of one.
 //
-// Reading one record inflates its whole chunk, so a record of 64 KiB or more has its own. Smaller
-// ones share 64 KiB, which is enough for deflate to do its best. If that would make more than
-// 65,536 chunks, a chunk gets up to 1 MiB.
+// Reading one record inflates its whole chunk, so a record of 64 KiB or more has its own chunk.
+// Smaller records share chunks of 64 KiB, which are large enough for deflate to compress well. If
+// that would make more than 65,536 chunks, a chunk gets up to 1 MiB.
 func ChunkRecords(records int64, record int) int {
 	n := int64(max(1, smallChunk/record))
 	if records/n >= manyChunks {

@@ -28,7 +28,7 @@ func (a Attrs) Get(name string) (*Attr, bool) {
 	return &a[i], true
 }
 
-// attrs reads all attributes of an object: those in its header, and those in dense storage.
+// attrs reads all attributes of an object: the attributes in its header, and the attributes in dense storage.
 func (p *messages) attrs(h *header) (Attrs, error) {
 	var list Attrs
 	for _, m := range h.Msgs {

@@ -100,7 +100,7 @@ func (t *btree1) announce(root uint64) {
 }
 
 // extents returns the places of nodes in the file. All nodes of a version 1 tree have one size, so they can be
-// announced before any of them is parsed.
+// announced before any node is parsed.
 func (t *btree1) extents(nodes []uint64) []Extent {
 	list := make([]Extent, len(nodes))
 	for i, addr := range nodes {

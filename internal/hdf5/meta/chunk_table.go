@@ -137,7 +137,7 @@ func (r *chunkReader) check(addr, size uint64) error {
 }
 
 // sort brings the chunks into row-major order, which most indexes already have, and refuses two chunks at one place:
-// which of them a reader would get is not defined.
+// it is not defined which of the two a reader would get.
 func (r *chunkReader) sort() error {
 	list := r.table.Chunks
 	byCoord := func(a, b Chunk) int { return slices.Compare(a.Coord, b.Coord) }
@@ -197,8 +197,8 @@ func (r *chunkReader) btreeV2(addr uint64) error {
 	return t.Walk(addr)
 }
 
-// element reads what all indexes of layout version 4 store for a chunk, in n bytes: the address and, with filters, the
-// stored size and the mask. The width of the size is what is left of n.
+// element reads the entry that every index of layout version 4 stores for a chunk, in n bytes: the address and, with
+// filters, the stored size and the mask. The stored size takes the bytes of n that address and mask leave.
 func (r *chunkReader) element(c *cursor, n int) (addr, size uint64, mask uint32) {
 	addr, size = c.Addr(), uint64(r.table.Bytes)
 	if !r.of.Filtered {

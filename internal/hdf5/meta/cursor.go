@@ -83,11 +83,11 @@ func (c *cursor) Uint(n int) uint64 { return littleEndian(c.Bytes(uint64(n))) }
 // Addr reads an address. The undefined address of the file is returned as undef.
 func (c *cursor) Addr() uint64 { return c.ones(c.Src.OffSize) }
 
-// Length reads a size or count. A number of which all bits are one is returned as undef.
+// Length reads a size or count. If all bits of the number are 1, it returns undef.
 func (c *cursor) Length() uint64 { return c.ones(c.Src.LenSize) }
 
-// ones reads an unsigned number of n bytes. A number of which all bits are one is returned as undef, whatever its size:
-// addresses have the size that the superblock says, and "undefined address" has all bits set in that size.
+// ones reads an unsigned number of n bytes. If all bits of the number are 1, it returns undef, whatever n is: addresses
+// have the size that the superblock says, and "undefined address" has all bits set in that size.
 func (c *cursor) ones(n int) uint64 {
 	v := c.Uint(n)
 	if n < 8 && v == 1<<(8*n)-1 {

@@ -27,8 +27,8 @@ func (d Dataspace) Elems() (n int64, ok bool) {
 }
 
 // parseSpace reads a dataspace message (IV.A.2.b). Version 1 has no kind: no axes are a scalar. Version 2 tells a
-// scalar, one element, from a null space, which has none. Without maximum dimensions a dataset cannot grow, and its
-// maximum is its size.
+// scalar, one element, from a null space, which has no elements. Without maximum dimensions a dataset cannot grow,
+// and its maximum is its size.
 func parseSpace(c *cursor) Dataspace {
 	version := c.Version(1, 2)
 	rank := int(c.U8())

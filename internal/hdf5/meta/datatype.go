@@ -143,9 +143,9 @@ var floatFormats = map[tensor.DType]floatFormat{
 	tensor.Float64:  {Sign: 63, ExpLoc: 52, ExpSize: 11, MantSize: 52, Bias: 1023, Implied: true},
 }
 
-// DType returns the element type with the same values, apart from byte order, or tensor.Invalid if there is none. An
-// enum that is not bool gives the type of its integers, a bitfield (PyTables stores bool so) a type of unsigned
-// integers.
+// DType returns the element type with the same values, apart from byte order, or tensor.Invalid if no type has these
+// values. An enum that is not bool gives the type of its integers, a bitfield (PyTables stores bool so) a type of
+// unsigned integers.
 func (t *Datatype) DType() tensor.DType {
 	switch {
 	case t.IsBool():
@@ -287,7 +287,7 @@ func (t *Datatype) charset() string {
 	return "ascii"
 }
 
-// number names a number type, also those that have no tensor.DType.
+// number describes a number type in words, also a type that has no tensor.DType.
 func (t *Datatype) number() string {
 	name := t.DType().String()
 	if t.DType() == tensor.Invalid || t.Partial() {

@@ -16,8 +16,8 @@ func parseDatatype(c *cursor) *Datatype {
 	return nil
 }
 
-// parseType reads a datatype message (IV.A.2.d), which nests: a member of a compound, the base of an enum or array are
-// messages again, inside this one. The depth is bounded, as a few bytes a level would overflow the stack.
+// parseType reads a datatype message (IV.A.2.d), which nests: a member of a compound, or the base of an enum or array,
+// is a message inside of this message. The depth is bounded, as a few bytes a level would overflow the stack.
 func parseType(c *cursor, depth int) *Datatype {
 	if depth > maxTypeDepth {
 		c.Unsupported("datatypes nested more than %d deep", maxTypeDepth)

@@ -41,7 +41,8 @@ func (d *Dataset) IsScale() bool {
 	return text == "DIMENSION_SCALE"
 }
 
-// IsDimension reports whether the dataset is a scale without values, as netCDF-4 has them for axes without coordinates.
+// IsDimension reports whether the dataset is a scale without values, which netCDF-4 writes for axes without
+// coordinates.
 func (d *Dataset) IsDimension() bool {
 	a, ok := d.Attrs.Get("NAME")
 	if !ok || !d.IsScale() {

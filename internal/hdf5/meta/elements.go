@@ -13,7 +13,7 @@ type Heap struct {
 	held  int64 // bytes of the heaps that are kept
 }
 
-// heapBytes limits the heaps of a file that are kept in memory, beyond the one that was read last.
+// heapBytes limits the heaps of a file that are kept in memory, besides the heap that was read last.
 const heapBytes = 16 << 20
 
 // Heap returns the Heap of the elements of a dataset of class Vlen, or with members of it.
@@ -51,7 +51,7 @@ func (h *Heap) Elements(ref []byte, size int64) (n int64, b []byte, err error) {
 
 // object returns an object of a global heap, from the collections in memory if possible. Neighboring elements mostly
 // lie in one collection, so it is kept. When collections take more than heapBytes, all of them are dropped, which is
-// simpler than dropping the oldest and costs one read for each.
+// simpler than dropping the oldest and costs one more read for each collection that is needed again.
 func (h *Heap) object(s *source, addr uint64, index uint32) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 )
 
 // Errors that callers branch on; every error of this package that is about the file's bytes
-// wraps exactly one of them.
+// wraps exactly one of these errors.
 var (
 	// ErrNotHDF5 is for a file without the HDF5 signature.
 	ErrNotHDF5 = errors.New("not an HDF5 file")
@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 // Unwrap returns Kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// inPath adds the object's path to an Error that has none yet.
+// inPath adds the object's path to an Error without a path.
 func inPath(err error, path string) error {
 	var e *Error
 	if errors.As(err, &e) && e.Path == "" {

@@ -37,7 +37,7 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	return (&File{r: r, Size: size}).open()
 }
 
-// guard turns a panic in the parser into an error. Checks come first everywhere, and guard is for the one that was
+// guard turns a panic in the parser into an error. Checks come first everywhere, and guard is for a check that was
 // forgotten: a hostile file must not end the process. Tests call the unexported functions, so that they see the panic.
 func guard(err *error) {
 	if p := recover(); p != nil {
@@ -87,7 +87,8 @@ func (f *File) open() (*File, error) {
 	return f, nil
 }
 
-// followSoft makes each soft link to a dataset of this file a name of the dataset, as it is for other programs.
+// followSoft adds each soft link that leads to a dataset of this file to the names of the dataset, as other programs
+// find the dataset by it.
 func (f *File) followSoft() {
 	for l := range f.Walk() {
 		if l.Kind != Soft {
@@ -172,8 +173,8 @@ func (f *File) Datasets() []*Dataset {
 	return list
 }
 
-// Data visits the datasets that All visits, except for those that programs keep for themselves: the objects that cells
-// of MATLAB refer to, the indices of PyTables, and blocks of pandas.
+// Data visits the datasets that All visits, except for datasets that programs keep for themselves: the objects that
+// cells of MATLAB refer to, the indices of PyTables, and blocks of pandas.
 func (f *File) Data() iter.Seq[*Dataset] {
 	return func(yield func(*Dataset) bool) { f.Root.data(yield) }
 }

@@ -31,8 +31,8 @@ func timeName(names []string, i uint8) string {
 }
 
 // parseFill reads the fill value message, versions 1 to 3 (IV.A.2.f). The value matters to readers: chunks that were
-// never written have no bytes in the file, and read as this value. Versions 1 and 2 say by a byte whether there is one,
-// and version 3 by flags, where neither flag means the default, zero.
+// never written have no bytes in the file, and read as this value. Versions 1 and 2 have a byte that says whether the
+// value is set. Version 3 has flags; without both flags the value is the default, zero.
 func parseFill(c *cursor) Fill {
 	var f Fill
 	version := c.Version(1, 3)

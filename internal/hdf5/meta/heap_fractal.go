@@ -26,9 +26,10 @@ type fractalHeap struct {
 // objectAt is where an object outside the heap is.
 type objectAt struct{ addr, n uint64 }
 
-// readFractalHeap reads the header of a fractal heap (III.G): libhdf5 keeps links, attributes and shared messages in
-// one where an object has more of them than its header holds. Free space and statistics are skipped, as only a writer
-// needs them. Heaps with filters are refused: no library writes them unless a program asks for it.
+// readFractalHeap reads the header of a fractal heap (III.G): libhdf5 keeps the links, attributes and shared messages
+// of an object in a fractal heap if its header has no room for them. Free space and statistics are skipped, as only a
+// writer needs them. Heaps with filters are refused: a library writes filtered heaps only if a program asks for
+// filters.
 func readFractalHeap(s *source, addr uint64) (*fractalHeap, error) {
 	h := &fractalHeap{src: s, addr: addr, blocks: map[uint64][]byte{}}
 	L, O := s.LenSize, s.OffSize

@@ -103,8 +103,8 @@ func (a *extArray) indexBlock(addr uint64) error {
 }
 
 // directBlocks reads the data blocks of super block s whose addresses come next in c. first is the number of the super
-// block's first element; directBlocks returns the first element of the next super block. libhdf5 stores another number
-// in these blocks than in all others, so it is not checked.
+// block's first element; directBlocks returns the first element of the next super block. In these blocks libhdf5
+// stores a different element number than in all other blocks, so the number is not checked.
 func (a *extArray) directBlocks(c *cursor, s int, first uint64) (uint64, error) {
 	blocks, elems := a.shape(s)
 	for range blocks {
@@ -143,7 +143,7 @@ func (a *extArray) superBlock(s super) (uint64, error) {
 	return end, a.blocks(ptrs, used, s.first, blocks, elems, a.pagesOf(elems))
 }
 
-// pagesOf returns how many pages a data block of that many elements has; 0 if it has none.
+// pagesOf returns how many pages a data block with that many elements has; 0 if it is not divided into pages.
 func (a *extArray) pagesOf(elems uint64) uint64 {
 	if elems > a.perPage {
 		return elems / a.perPage
@@ -203,8 +203,9 @@ func (a *extArray) blocks(ptrs *cursor, used []byte, first, blocks, elems, pages
 // blockHead is the bytes that super and data blocks begin with.
 func (a *extArray) blockHead() int { return 4 + 1 + 1 + a.r.src.OffSize + (a.bits+7)/8 }
 
-// blockStart checks what super and data blocks begin with. The last field is the number of
-// the first element, those in the index block not counted; -1 for want skips that check.
+// blockStart checks the fields at the beginning of super and data blocks. The last field
+// is the number of the block's first element, not counting the elements in the index
+// block; with want -1 it is not checked.
 func (a *extArray) blockStart(c *cursor, sig string, want int64) {
 	a.r.arrayClient(c, sig)
 	a.r.owner(c)

@@ -9,8 +9,9 @@ import (
 // Guide).
 var meanings = []string{"units", "calendar", "scale_factor", "add_offset"}
 
-// Meaning returns in words what the attributes of an array say of its numbers, as in [tensor.Spec]. value returns an
-// attribute in words, "" if there is none. The words of HDF5 and of Zarr are equal where the attributes are.
+// Meaning describes what the attributes of an array say about its numbers, in the words of [tensor.Spec]. value
+// returns an attribute in words, "" if the array does not have it. HDF5 and Zarr get equal words for equal
+// attributes.
 func Meaning(value func(name string) string) string {
 	var words []string
 	for _, name := range meanings {

@@ -37,7 +37,7 @@ type object struct {
 	facts      Object
 }
 
-// object reads the object whose header is at addr, or returns what was read before.
+// object reads the object whose header is at addr, or returns the object that was read before.
 func (p *parser) object(addr uint64) (*object, error) {
 	if o, ok := p.objects[addr]; ok {
 		return o, nil

@@ -43,7 +43,7 @@ func parseSelection(c *cursor) (s Selection) {
 }
 
 // hyperslabs reads the fields of hyperslabs after their version. Regular hyperslabs have start, stride, count and block
-// for each axis; others have a list of blocks with two corners each.
+// for each axis; irregular hyperslabs have a list of blocks with two corners each.
 func hyperslabs(c *cursor, version uint32) (s Selection) {
 	flags, width := uint8(0), 4
 	switch version {

@@ -61,7 +61,7 @@ type arrays struct {
 	length int64 // of their first axes; -1 if these differ
 }
 
-// add joins the arrays of two groups. length is their common length, or -1 if they have several.
+// add joins the arrays of two groups. length is their common length, or -1 if the arrays of a group differ in length.
 func (a *arrays) add(b arrays) {
 	switch {
 	case b.count == 0:

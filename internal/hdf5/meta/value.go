@@ -18,8 +18,9 @@ type Value struct {
 	data any // []int64, []uint64, []float64, []bool, []string; nil if no element was decoded
 }
 
-// Any returns int64, uint64, float64, bool or string for a scalar and a slice of it
-// otherwise, and nil for a null value and for classes that are not decoded.
+// Any returns int64, uint64, float64, bool or string for a scalar, and a slice of
+// the same type for an array, and nil for a null value and for classes that are not
+// decoded.
 func (v Value) Any() any {
 	if len(v.Dims) > 0 || v.Null {
 		return v.data

@@ -68,7 +68,8 @@ func parseMappings(c *cursor) (list []Mapping) {
 	return list
 }
 
-// virtualSource reads the names of the source that comes after those in before. It may refer only to earlier sources.
+// virtualSource reads the names of the source that comes after the sources in before. A name may be stored as a
+// reference to an earlier source.
 func virtualSource(c *cursor, version uint8, before []Mapping) (v VirtualSource) {
 	flags := uint8(0)
 	if version > 0 {

@@ -12,7 +12,8 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/tiff"
 )
 
-// Kinds of errors. errors.Is finds one of them in every error of this package and of the decoders.
+// Kinds of errors. errors.Is finds one of these kinds in every error of this package and of the
+// decoders.
 var (
 	ErrNotImage    = errors.New("not an image")        // no format that is read
 	ErrCorrupt     = errors.New("corrupt image")       // malformed or truncated

@@ -47,7 +47,7 @@ func tiffInteger(b []byte, tag uint16) (value int, ok bool) {
 }
 
 // integerAt returns the first value of a directory entry: type, count, and four bytes with the
-// values or, if they do not fit, with their offset.
+// values or, if the values do not fit, with their offset.
 func integerAt(b, entry []byte, bo binary.ByteOrder) (value int, ok bool) {
 	typ, count, at := int(bo.Uint16(entry)), uint64(bo.Uint32(entry[2:])), entry[6:]
 	if typ >= len(tiffTypes) || tiffTypes[typ] == 0 || count == 0 {

@@ -2,7 +2,8 @@
 
 package jpeg
 
-// Without kernels the Fast functions do nothing, and the loops in Go do it all.
+// Without kernels the Fast functions do nothing, and the loops in Go do all the
+// work.
 func idctPairFast(_ []byte, _ int, _ *[128]int16, _ *[64]uint16) bool { return false }
 func sumRowsFast(_ []uint16, _, _ []byte) int                         { return 0 }
 func doubleColumnsFast(_ []byte, _ []uint16, _, _ uint16) int         { return 0 }

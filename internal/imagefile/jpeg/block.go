@@ -31,8 +31,8 @@ func makeZigzag() (z [256]uint8) {
 	return z
 }
 
-// difference decodes the first (DC) coefficient of a block, as its difference to that of the
-// component's block before. It returns false if the bits are not a code.
+// difference decodes the first (DC) coefficient of a block, as its difference to the first
+// coefficient of the component's block before. It returns false if the bits are not a code.
 func (r *bitReader) difference(dc *huffTable) (int32, bool) {
 	if r.n < 32 {
 		r.fill()
@@ -116,8 +116,8 @@ func (r *bitReader) ended(e fastEntry, before uint64, ac *huffTable, k, last uin
 	return true, last == 63
 }
 
-// again gives the second coefficient of e back to the stream: it sets the reader to just after the
-// first. acc is the reader's as it was before e.
+// again gives the second coefficient of e back to the stream: it sets the reader to the bit after
+// the first coefficient. acc is the reader's acc before e was read.
 func (r *bitReader) again(acc uint64, e fastEntry, t *huffTable) {
 	sym, length := t.symbol(acc)
 	length += int(sym & 15)
@@ -125,7 +125,7 @@ func (r *bitReader) again(acc uint64, e fastEntry, t *huffTable) {
 	r.n += int(e.length()) - length
 }
 
-// longEnd is what long returns as the place where the block ends. No coefficient has it.
+// longEnd is what long returns as the place where the block ends. No coefficient has this place.
 const longEnd = 255
 
 // long decodes one coefficient after place k, or the end of the block, whose code and value are too
@@ -162,8 +162,8 @@ const (
 )
 
 // idctPair dequantises and transforms two blocks that lie next to each other, and writes 8 rows of
-// 16 samples to dst. quant is by rows, as coefs is. It takes two since a register of AVX2 holds a
-// row of each.
+// 16 samples to dst. quant is by rows, as coefs is. It takes two blocks since a register of AVX2
+// holds a row of both.
 func idctPair(dst []byte, stride int, coefs *[128]int16, quant *[64]uint16) {
 	if idctPairFast(dst, stride, coefs, quant) {
 		return

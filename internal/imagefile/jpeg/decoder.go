@@ -37,8 +37,8 @@ type decoder struct {
 	smooth     bool         // the file lacks coefficients, which are guessed as libjpeg does
 }
 
-// component is what the decoder holds of one component: its coefficients, as many as are needed at
-// a time, and the plane of samples that they become.
+// component is the decoder's state of one component: its coefficients, as many as are needed at a
+// time, and the plane of samples that they become.
 type component struct {
 	plane        plane
 	hs, vs       int        // blocks in a unit, across and down

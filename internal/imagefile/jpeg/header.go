@@ -85,8 +85,8 @@ type frameComponent struct {
 	tq       byte
 }
 
-// header is what the segments before the first scan say, except for tables, which the decoder reads
-// when it starts.
+// header has the contents of the segments before the first scan, except for tables, which the
+// decoder reads when it starts.
 type header struct {
 	w, h        int
 	bits        int  // of a sample
@@ -229,8 +229,8 @@ func (h *header) progressive() bool { return h.sof == SOF2 }
 func (h *header) severalScans() bool { return h.progressive() || h.scanComps != h.n }
 
 // model returns the color model of the samples. It chooses as libjpeg's default_decompress_parms
-// does (jdapimin.c), so that the colors are Pillow's: a JFIF segment counts more than one of Adobe,
-// and that more than the components' identifiers.
+// does (jdapimin.c), so that the colors are Pillow's: a JFIF segment counts more than an Adobe
+// segment, and an Adobe segment more than the components' identifiers.
 func (h *header) model() string {
 	switch {
 	case h.n == 1:
@@ -249,7 +249,7 @@ func (h *header) model() string {
 	return "ycbcr"
 }
 
-// config returns what the header says of the image, the zero Config if no frame was read.
+// config returns the Config according to the header, the zero Config if no frame was read.
 func (h *header) config() format.Config {
 	if h.n == 0 {
 		return format.Config{}

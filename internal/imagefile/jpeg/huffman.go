@@ -56,7 +56,7 @@ func (e fastEntry) then(next fastEntry) fastEntry {
 }
 
 // huffTable decodes the codes of one Huffman table (T.81 annex C). look and fast serve short codes;
-// counts, first, index and symbols serve the others, length by length. The order of the fields is
+// counts, first, index and symbols serve longer codes, length by length. The order of the fields is
 // part of the kernel in assembly (accel_amd64.go).
 type huffTable struct {
 	look    [1 << lookBits]uint16 // indexed by the next bits: symbol<<8 | length, 0 if the code is longer
@@ -91,7 +91,7 @@ const (
 	ofProgressive                  // the same of a progressive frame, where one symbol can end many blocks
 )
 
-// kindOf returns the kind of a table of class 0 or 1, as a DHT segment has it (T.81 B.2.4.2).
+// kindOf returns the kind of a table of class 0 or 1, as a DHT segment writes them (T.81 B.2.4.2).
 func (h *header) kindOf(class byte) tableKind {
 	switch {
 	case class == 0:
@@ -167,8 +167,8 @@ func (t *huffTable) enter(code int32, length int, symbol byte) {
 }
 
 // pair adds a second coefficient to entries that leave bits for one. It looks up the bits after the
-// first coefficient, filled with zeros, among the entries of single ones; then refuses what is
-// longer than the bits that there are.
+// first coefficient, filled with zeros, among the entries of single coefficients, and refuses a
+// coefficient that takes more bits than are left.
 func (t *huffTable) pair() {
 	alone := t.fast
 	for i, e := range alone {
@@ -216,7 +216,7 @@ type bitReader struct {
 	pad  int    // made-up bits so far, which are the last of acc
 }
 
-// start makes r read data from pos on, with nothing left of what it read before.
+// start makes r read data from pos on, and forgets the bits that it read before.
 func (r *bitReader) start(data []byte, pos int) { *r = bitReader{data: data, pos: pos} }
 
 // overrun reports whether bits were taken that the file does not hold.
@@ -241,7 +241,7 @@ func (r *bitReader) fill() {
 }
 
 // hasFF reports whether a byte of w is FF. It is the usual test for a zero byte, of the complement;
-// it does not tell which byte it is.
+// it does not tell which byte is FF.
 func hasFF(w uint64) bool { return (^w-0x0101010101010101)&w&0x8080808080808080 != 0 }
 
 // next returns the next byte of a scan. FF 00 is a byte FF. At another FF, which begins a marker,

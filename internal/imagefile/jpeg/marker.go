@@ -35,7 +35,7 @@ const (
 
 // NextSegment finds the marker at or after pos, and skips other bytes and fill bytes FF as libjpeg
 // does. It returns the marker's second byte and the position after it, where a segment has its
-// length. ok is false if there is none.
+// length. ok is false if there is no further marker.
 func NextSegment(data []byte, pos int) (m byte, next int, ok bool) {
 	for pos < len(data) {
 		i := bytes.IndexByte(data[pos:], 0xFF)
@@ -61,8 +61,8 @@ func IsFrame(m byte) bool {
 	return m >= SOF0 && m <= SOF15 && m != DHT && m != JPG && m != DAC
 }
 
-// isReserved reports whether m, which is not standalone, is a marker that libjpeg refuses wherever
-// it stands: those of extensions and of hierarchical files among others.
+// isReserved reports whether m, which is not standalone, is a marker that libjpeg refuses at any
+// place, such as the markers of extensions and of hierarchical files.
 func isReserved(m byte) bool {
 	switch {
 	case m == DHT, m == DAC, m >= SOS && m <= DRI, m >= APP0 && m <= APP15, m == COM:

@@ -6,8 +6,8 @@ import (
 )
 
 // progressiveScan decodes the blocks of one scan of a progressive frame (T.81 annex G). Such a scan
-// brings a band of coefficients without their low bits, or one more bit of them (a refinement). The
-// coefficients of the image stay in memory between the scans.
+// brings a band of coefficients without their low bits, or one more bit of the coefficients (a
+// refinement). The coefficients of the image stay in memory between the scans.
 type progressiveScan struct {
 	r           *bitReader
 	first, last int  // the band, in zigzag order; 0 to 0 or without 0
@@ -167,8 +167,8 @@ func (s *progressiveScan) blockSlow(b *[64]int16, set *uint64, t *huffTable, k u
 	return true
 }
 
-// acRefine brings one more bit of the coefficients that are known, and new ones of magnitude 1 <<
-// low (T.81 G.1.2.3).
+// acRefine reads one more bit of the coefficients that are known, and new coefficients of
+// magnitude 1 << low (T.81 G.1.2.3).
 func (s *progressiveScan) acRefine(c *component, at, n int) bool {
 	band := ^uint64(0) >> (63 - s.last) &^ (1<<s.first - 1)
 	for i := at; i < at+n; i++ {
@@ -261,7 +261,7 @@ func (s *progressiveScan) signed() int16 {
 }
 
 // correct reads one bit for each coefficient in the set which, and adds 1 << low to the magnitudes
-// of those whose bit is 1.
+// of the coefficients whose bit is 1.
 func (s *progressiveScan) correct(b *[64]int16, which uint64) {
 	r, low := s.r, s.low&15
 	acc, n := r.acc, r.n

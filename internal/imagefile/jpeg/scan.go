@@ -51,9 +51,9 @@ func (j *decoder) rewind() error {
 }
 
 // decodeUnits brings rows of units into the planes, from first to last, with the samples for output
-// columns [x0, x1) at least. It never goes back: rows before first that are not through yet are
-// decoded for their coefficients, as the stream has no other way to what follows, but not
-// transformed. Rows that are through are skipped.
+// columns [x0, x1) at least. It never goes back: the coefficients of rows before first are decoded
+// if they were not decoded yet, as a stream cannot skip them, but such rows are not transformed.
+// Rows that were decoded before are skipped.
 func (j *decoder) decodeUnits(first, last, x0, x1 int) error {
 	for i := range j.h.n {
 		j.comp[i].want(x0, x1)
@@ -127,8 +127,8 @@ func (j *decoder) aim(y int) {
 	}
 }
 
-// readAllScans decodes all scans of an image whose coefficients or components come in several of
-// them. Each component must be in one at least.
+// readAllScans decodes all scans of an image whose coefficients or components come in several
+// scans. Each component must be in at least one scan.
 func (j *decoder) readAllScans() error {
 	pos, err := j.toScan(2)
 	for scans := 0; pos > 0 && err == nil; scans++ {
@@ -235,7 +235,7 @@ func (j *decoder) scanUnits(s *progressiveScan, x, y, n int) bool {
 }
 
 // checkTables returns an error if a Huffman table that scan s needs is missing or bad. A refinement
-// of first coefficients needs none.
+// of first coefficients needs no table.
 func (j *decoder) checkTables(s *progressiveScan) error {
 	for _, c := range j.scan {
 		if s.first == 0 && !s.refine {
@@ -260,7 +260,7 @@ func (c *component) want(x0, x1 int) {
 }
 
 // transform turns the blocks first to last of one row of units into samples of the plane. Rows of
-// blocks below the image are left out; only whole units have them.
+// blocks below the image are left out; such rows exist only because units are whole.
 func (c *component) transform(unitRow int, buffered bool) {
 	for v := range c.vs {
 		row := unitRow*c.vs + v

@@ -77,7 +77,8 @@ type smoother struct {
 	high    int // the component's vertical sampling factor: libjpeg counts rows of blocks by it even if there is but one component
 }
 
-// smoother returns the smoother of component i, with the guesses that fit what the file has of it.
+// smoother returns the smoother of component i, with the guesses for those of its coefficients that
+// the file does not have.
 func (j *decoder) smoother(i int) smoother {
 	missing := &j.h.missing[i]
 	s := smoother{c: &j.comp[i], missing: missing, guesses: blindGuesses[:], high: int(j.h.comp[i].v)}
@@ -90,10 +91,10 @@ func (j *decoder) smoother(i int) smoother {
 }
 
 // rows returns the rows of blocks that count as the two above a row, the row itself and the two
-// below. At the border of the image a row stands for those that are missing.
+// below. At the border of the image the outermost row stands for the missing rows.
 //
 // libjpeg decides where the border is by counting as if all units had as many rows of blocks as the
-// one at hand, which is wrong for a last unit that is not whole. The same is done here.
+// present unit, which is wrong for a last unit that is not whole. rows counts in the same way.
 func (s *smoother) rows(row int) (rows [5]int) {
 	unit, units, n := row/s.high, (s.c.down+s.high-1)/s.high, s.high
 	if unit == units-1 {
@@ -116,8 +117,8 @@ func (s *smoother) rows(row int) (rows [5]int) {
 	return rows
 }
 
-// block copies the block in column x of row rows[2] to dst and fills in its guesses. rows is what
-// the method of that name returns. A block of padding is left as it is.
+// block copies the block in column x of row rows[2] to dst and fills in its guesses. rows is the
+// result of the method rows. A block of padding is copied unchanged.
 func (s *smoother) block(dst *[64]int16, x int, rows *[5]int) {
 	c := s.c
 	if x >= c.across {

@@ -9,12 +9,12 @@ import (
 )
 
 // stripRows is how many rows a strip has: few enough to stay in the first-level cache of
-// the CPU together with what reads them.
+// the CPU together with the memory of their reader.
 const stripRows = 8
 
 // Source is an image in a JPEG file as a pixel.Source: decoded, upsampled and converted strip by
 // strip during each Scan. Open makes it another file's image, with the same buffers. Its errors are
-// those of package format.
+// the errors of package format.
 type Source struct {
 	dec   decoder
 	gray  bool   // the caller wants one channel
@@ -26,7 +26,7 @@ type Source struct {
 }
 
 // Open makes s the image of the file in data, with 1 or 3 channels. It checks all markers first, so
-// that a truncated file is an error here and not in the middle of a Scan. data must stay as it is
+// that a truncated file is an error here and not in the middle of a Scan. data must not change
 // while s is used.
 func (s *Source) Open(data []byte, channels int) error {
 	h, err := parse(data)
@@ -115,7 +115,7 @@ func (s *Source) row(dst []byte, y, x int) {
 }
 
 // color writes row y from column x on to dst, as RGBX. Adobe's CMYK is stored inverted, and so is
-// YCCK: this one is converted as if it were YCbCr, and the RGB that results is inverted CMY.
+// YCCK: YCCK is converted as if it were YCbCr, and the RGB that results is inverted CMY.
 func (s *Source) color(dst []byte, y, x int) {
 	n := len(dst) / 4
 	a := s.samples(0, y, x, n)

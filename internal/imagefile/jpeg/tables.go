@@ -7,8 +7,9 @@ import (
 )
 
 // toScan reads segments from pos on, up to and including the next scan header, and makes the bit
-// reader stand at its data. It returns the position of that data, or 0 at the end of the image.
-// Tables are replaced as they come: a scan has those that stand before it.
+// reader stand at its data. It returns the position of the scan's data, or 0 at the end of the
+// image. Tables are replaced as they come: a scan has the tables that were read before its
+// header.
 func (j *decoder) toScan(pos int) (int, error) {
 	for {
 		m, next, ok := NextSegment(j.data, pos)
@@ -131,8 +132,8 @@ func (j *decoder) readScanHeader(seg []byte) error {
 }
 
 // component returns the first component with that identifier that is not in the current scan yet,
-// nil if there is none. Two components can have the same identifier: T.81 forbids it, and libjpeg
-// reads such files.
+// nil if the frame has no such component. Two components can have the same identifier: T.81
+// forbids it, and libjpeg reads such files.
 func (j *decoder) component(id byte) *component {
 	for i := range j.h.n {
 		if j.h.comp[i].id != id {

@@ -12,8 +12,8 @@ type unitBlock struct {
 	step   int    // from place to that in the unit after
 }
 
-// done ends a block whose other coefficients are decoded: it sets the first one, and moves on to
-// the next unit.
+// done ends a block whose other coefficients are decoded: it sets the first coefficient, and
+// moves place to the next unit.
 func (b *unitBlock) done(any bool) {
 	b.coefs[64*b.place] = int16(*b.pred)
 	b.any[b.place] = any

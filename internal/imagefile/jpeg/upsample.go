@@ -1,7 +1,7 @@
 package jpeg
 
 // keptUnits is how many rows of units a plane holds. A strip of eight rows of pixels and the rows
-// that the filter looks at above and below lie in three of them at most.
+// that the filter looks at above and below lie in at most three rows of units.
 const keptUnits = 4
 
 // plane holds the samples of one JPEG component that were decoded last, a ring of rows.
@@ -37,8 +37,8 @@ func (c *plane) upsample(up []byte, sums []uint16, y, x, n int) []byte {
 	return up[:n]
 }
 
-// triangle reports whether libjpeg uses the triangle filter: for factors up to 2, and where columns
-// are doubled not for rows of one or two samples.
+// triangle reports whether libjpeg uses the triangle filter: for factors up to 2, but for rows of
+// one or two samples only if columns are not doubled.
 func (c *plane) triangle() bool {
 	return c.fx <= 2 && c.fy <= 2 && (c.fx == 1 || c.w > 2)
 }
@@ -108,8 +108,9 @@ func blendRows(dst, near, far []byte, bias uint16) {
 	}
 }
 
-// yccToRGBX is libjpeg's ycc_rgb_convert (jdcolor.c): 16-bit fixed point, each of the two
-// products for red and blue rounded, those for green summed first. dst has 4 bytes a pixel.
+// yccToRGBX is libjpeg's ycc_rgb_convert (jdcolor.c): 16-bit fixed point, the products for
+// red and blue are rounded one by one, the two products for green are summed first. dst has
+// 4 bytes a pixel.
 func yccToRGBX(dst, y, cb, cr []byte) {
 	dst, cb, cr = dst[:4*len(y)], cb[:len(y)], cr[:len(y)]
 	for i := yccToRGBXFast(dst, y, cb, cr); i < len(y); i++ {

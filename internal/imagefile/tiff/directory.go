@@ -93,8 +93,9 @@ func (f *file) at(offset, n uint64) []byte {
 	return f.data[offset : offset+n]
 }
 
-// directory reads the directory at an offset, and returns the offset of the next one, 0 if there is
-// none. The number of entries is checked against the size of the file before anything is allocated.
+// directory reads the directory at an offset, and returns the offset of the next directory, 0 after
+// the last directory. The number of entries is checked against the size of the file before anything
+// is allocated.
 func (f *file) directory(offset uint64) (d directory, next uint64, err error) {
 	head, size, tail := uint64(2), uint64(12), uint64(4)
 	if f.big {
@@ -149,8 +150,8 @@ func known(tag int) bool {
 	return false
 }
 
-// entry reads an entry of a directory: type, count, and the values or, if they do not fit, their
-// offset. An entry of an unknown type has no values.
+// entry reads an entry of a directory: type, count, and the values or, if the values do not fit,
+// their offset. An entry of an unknown type has no values.
 func (f *file) entry(b []byte) (e entry, err error) {
 	typ, count, value := int(f.order.Uint16(b)), uint64(f.order.Uint32(b[2:])), b[6:]
 	if f.big {

@@ -7,9 +7,9 @@
 // Page.Samples then decodes strips and tiles into one array with the file's own type, and
 // Page.Image reduces colors to 8 bits.
 //
-// Compressions are none, PackBits, LZW, deflate, CCITT groups 3 and 4, and, if [Codecs] has a
-// decoder, JPEG and zstd. Predictors are 2, horizontal, and 3, for floats. Other files are an
-// [UnsupportedError], which names a remedy.
+// Strips are uncompressed, or compressed by PackBits, LZW, deflate, CCITT groups 3 and 4, and, if
+// [Codecs] has a decoder, JPEG and zstd. Predictors are 2, horizontal, and 3, for floats. Other
+// files are an [UnsupportedError], which names a remedy.
 //
 // Files are untrusted: memory and work are bounded by the size of the image in the directory, which
 // callers limit before they decode, and nothing is allocated for a directory beyond its bytes in

@@ -2,8 +2,8 @@ package tiff
 
 import "bytes"
 
-// ycbcrTables has what each sample of YCbCr adds to red, green and blue: libtiff's tables
-// (tif_color.c, TIFFYCbCrToRGBInit).
+// ycbcrTables has the amounts that each sample of YCbCr adds to red, green and blue:
+// libtiff's tables (tif_color.c, TIFFYCbCrToRGBInit).
 type ycbcrTables struct {
 	y, crR, cbB, crG, cbG [256]int32
 }

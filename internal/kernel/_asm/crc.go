@@ -6,9 +6,10 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// crc32c emits the checksum of 512 bytes at a time, as remainders of 128 bits: what stands n bytes
-// before others is added to them when its halves are multiplied by x^(8n+31) and x^(8n-33), modulo
-// the polynomial (Gopal et al., Fast CRC Computation for Generic Polynomials Using PCLMULQDQ).
+// crc32c emits the checksum of 512 bytes at a time, as remainders of 128 bits: a remainder that
+// stands n bytes before other bytes is added to them after its halves are multiplied by x^(8n+31)
+// and x^(8n-33), modulo the polynomial (Gopal et al., Fast CRC Computation for Generic Polynomials
+// Using PCLMULQDQ).
 func crc32c() {
 	function("crc32c512", "func(crc uint32, src *byte, n int) uint32",
 		"crc32c512 is CRC32C, not inverted before and after, of n bytes, a positive multiple of 512.")
@@ -42,7 +43,8 @@ func crc32c() {
 	finish()
 }
 
-// moveCRC makes sum what it adds to the bytes that follow, and adds those.
+// moveCRC moves the remainder sum forward to the place of the bytes that follow, and adds these
+// bytes.
 func moveCRC(sum, by VecVirtual, bytes Op) {
 	high := ZMM()
 	VPCLMULQDQ(Imm(0x11), by, sum, high)
@@ -72,8 +74,8 @@ func crcOfLanes(sum VecVirtual) Register {
 	return crc.As32()
 }
 
-// crcConstants returns the constants that move lanes by the given numbers of bytes; 64 bytes if
-// there are several, which end with zeros.
+// crcConstants returns the constants that move lanes by the given numbers of bytes; 64 bytes,
+// filled with zeros, if there are several lanes.
 func crcConstants(name string, moves ...int) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	for i, n := range moves {

@@ -67,8 +67,9 @@ func squares32() {
 }
 
 // piecesOf emits the sums of pieces of 1024 numbers and, in the same loop, the squares of the piece
-// before: so neither waits for the additions of the other. The first and the last iteration also
-// write wrong sums to the places next to theirs, whose right sums are written later or were before.
+// before: so sums and squares do not wait for each other's additions. The first and the last
+// iteration also write wrong sums to a neighboring place; the right sums of that place are written
+// afterwards, or were written before and are not touched.
 func piecesOf(name string, register func() VecVirtual, doc string) {
 	function(name, "func(sums, squares *float64, src *float32, n int) (low, high float32)", doc)
 	sums, squares, src, n := param("sums"), param("squares"), param("src"), param("n")
@@ -152,7 +153,7 @@ func ofLanes(l []VecVirtual) VecVirtual {
 	return sum
 }
 
-// limit returns the one number of all in v that op, a minimum or maximum, leaves.
+// limit reduces v to a single number by op, a minimum or maximum.
 func limit(v VecVirtual, op func(...Op)) Register {
 	half, x := YMM(), v.AsX()
 	if v.Size() == 64 {

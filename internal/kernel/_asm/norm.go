@@ -53,7 +53,7 @@ func bytesOnce(name string, n int, of func(i int) byte) Mem {
 	})
 }
 
-// once makes a constant unless there is one of that name.
+// once makes a constant unless a constant of that name exists.
 func once(name string, make func() Mem) Mem {
 	if _, ok := constants[name]; !ok {
 		constants[name] = make()

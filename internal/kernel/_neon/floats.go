@@ -55,7 +55,7 @@ func squares32() *kernel {
 	return k.finish()
 }
 
-// widen16 emits a kernel that makes two registers of one.
+// widen16 emits a kernel that widens each register to two.
 func widen16(name, doc string, lower, upper func(k *kernel, d, n vec)) *kernel {
 	return array(name, "dst *float32, src *uint16, n int", doc, func(k *kernel) func() {
 		dst, src, in, x := k.param("dst"), k.param("src"), k.vec(), k.several(2)

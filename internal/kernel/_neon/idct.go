@@ -43,7 +43,7 @@ func newTransform(k *kernel) *transform {
 	}
 }
 
-// idctPair transforms a block after the other: a row of it a register, whose halves are
+// idctPair transforms a block after the other: each row in a register, whose halves are
 // widened to sums of 32 bits.
 func idctPair() *kernel {
 	k := begin("idctPairKernel", "dst *byte, stride int, coefs *[128]int16, quant *[64]uint16",
@@ -81,8 +81,8 @@ func idctPair() *kernel {
 	return k.finish()
 }
 
-// pass transforms the columns of in, which it changes, to the columns of out. narrow makes numbers of 16 bits of what
-// it is given, without its lowest bits, which are rounded.
+// pass transforms the columns of in, which it changes, to the columns of out. narrow rounds its numbers, drops their
+// lowest bits, and makes numbers of 16 bits.
 func (t *transform) pass(out, in []vec, shift int, narrow func(h int, out, mirror, even, odd vec)) {
 	k := t.k
 	half := uint64(1) << (shift - 1)

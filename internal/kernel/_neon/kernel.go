@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// A gp is a general register: R0 to R17 and R19 to R25, which belong to no one.
+// A gp is a general register: R0 to R17 and R19 to R25, which the conventions of Go leave
+// free.
 type gp int
 
 // String returns the assembler's name.

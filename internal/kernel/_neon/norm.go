@@ -34,7 +34,7 @@ var storeBF16 = store{"uint16", 2, func(k *kernel) func(lo, hi vec, to gp, disp 
 }}
 
 // A formula turns the bytes 0 to 255 into numbers. It loads its coefficients for three phases of
-// 8 elements from the table, for one or both halves of each.
+// 8 elements from the table, for one or both halves of each phase.
 type formula struct {
 	table string // Go type
 	doc   string

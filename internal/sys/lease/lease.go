@@ -1,5 +1,6 @@
-// Package lease is locks on open files, by which processes keep out each other, and readers of a file keep others from
-// removing it. A lock ends with its file and with its process, so a killed process leaves none behind.
+// Package lease is locks on open files, by which processes exclude each other, and by which readers of a file keep
+// other processes from removing it. A lock ends with its file and with its process, so a killed process leaves none
+// behind.
 //
 // Locks are advisory: flock, or Windows' LockFileEx. [Together] is shared by any number of readers, and [Alone]
 // excludes all others. Some file systems have no locks (Lustre without the mount option flock): readers then go on
@@ -15,7 +16,7 @@ import (
 )
 
 var (
-	// ErrBusy is the error of a lock that another process, or another handle of this one, does not allow.
+	// ErrBusy is the error of a lock that another process, or another handle of this process, prevents.
 	ErrBusy = errors.New("in use")
 	// ErrNone is the error of Lock on a system or a file system without locks, such as Lustre that is mounted without
 	// flock.
@@ -45,7 +46,7 @@ func Exclusive(folder, path string) (*os.File, error) { return open(folder, path
 // Wait locks an open file or folder together with others, and waits while it is locked alone.
 func Wait(f *os.File) error { return wait(f) }
 
-// TryExclusive locks an open file or folder alone. The error is ErrBusy while others have it.
+// TryExclusive locks an open file or folder alone. The error is ErrBusy while another handle has a lock on it.
 func TryExclusive(f *os.File) error { return lease(f, Alone) }
 
 func open(folder, path string, kind Kind) (*os.File, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// ErrUnsupported says that this system cannot do it, and what follows is up to the caller.
+// ErrUnsupported says that this system lacks the function; the caller decides what to do instead.
 var ErrUnsupported = errors.ErrUnsupported
 
 // Mapping is mapped memory.
@@ -54,9 +54,9 @@ func File(folder, path string) (*Mapping, error) {
 	return &Mapping{data: m, unmap: m.Unmap, files: []mapped{{path, info, 0, 0, int64(len(m))}}}, nil
 }
 
-// Lost returns the first of the bytes [from, end) of the Mapping that its file does not have any more, as it was
-// truncated: it is a fault or, up to the next page, zero. It costs a system call for each of the files. A
-// file that is not at its path any more is taken for whole.
+// Lost returns the first of the bytes [from, end) of the Mapping that its file does not have any more, because
+// it was truncated: a read of such a byte is a fault or, up to the end of its page, returns zero. It costs a
+// system call for each of the files. A file that is not at its path any more counts as not truncated.
 func (m *Mapping) Lost(from, end int) (at int, lost bool) {
 	for i, f := range m.files {
 		if f.from >= end || i+1 < len(m.files) && m.files[i+1].from <= from {
@@ -86,7 +86,7 @@ func (m *Mapping) Bytes() []byte { return m.data }
 
 // Unmap gives the memory back: a later use of it is a fault or, worse, reads whatever was
 // mapped there since. In builds that check invariants the addresses stay reserved without
-// access, so that it is always a fault.
+// access, so that a later use is always a fault.
 func (m *Mapping) Unmap() error {
 	data := m.data
 	if data == nil {

@@ -93,7 +93,7 @@ func Populate(b []byte) error {
 }
 
 // ReportsResident reports whether Resident works for a file: the process must own it or be allowed
-// to write it. For others, the kernel says that all of it is in memory.
+// to write it. For other files, the kernel says that all pages are in memory.
 func ReportsResident(path string) bool {
 	if unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS) == nil {
 		return true
@@ -102,8 +102,9 @@ func ReportsResident(path string) bool {
 	return unix.Stat(path, &st) == nil && int(st.Uid) == unix.Geteuid()
 }
 
-// Resident returns how many of the pages that b touches are in memory, and how many there are.
-// All pages count as resident where the kernel does not report it: see ReportsResident.
+// Resident returns how many of the pages that b touches are in memory, and how many pages b
+// touches. All pages count as resident where the kernel does not report residency: see
+// ReportsResident.
 func Resident(b []byte) (resident, pages int, err error) {
 	var some [64]byte
 	page := os.Getpagesize()

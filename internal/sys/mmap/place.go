@@ -87,8 +87,8 @@ func compareAddresses(m, other *Mapping) int {
 	return 0
 }
 
-// Publish has PlaceOf find the memory until Unmap, so that other processes can map the same bytes. Those that are read
-// once must stay as they are in the files, also after Unmap.
+// Publish lets PlaceOf find the memory until Unmap, so that other processes can map the same bytes of the files. The
+// files must not change, also not after Unmap.
 func (m *Mapping) Publish() {
 	live.mu.Lock()
 	defer live.mu.Unlock()

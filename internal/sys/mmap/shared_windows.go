@@ -30,7 +30,7 @@ func Shared(f *os.File, offset int64, n int) ([]byte, error) {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&address)), n), nil
 }
 
-// UnmapShared unmaps what [Shared] returned, all of it.
+// UnmapShared unmaps a result of [Shared] as a whole.
 func UnmapShared(b []byte) error {
 	return os.NewSyscallError("UnmapViewOfFile", windows.UnmapViewOfFile(uintptr(unsafe.Pointer(unsafe.SliceData(b)))))
 }

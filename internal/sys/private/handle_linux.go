@@ -14,7 +14,8 @@ func Exchange(from *os.Root, name string, to *os.Root, newName string) error {
 	})
 }
 
-// Through returns a path of an open folder that leads to it whatever its name is by now; "" if there is none.
+// Through returns a path that leads to an open folder even if the folder was renamed; "" if the system has no
+// such path.
 func Through(folder *os.File) string {
 	path := fmt.Sprintf("/proc/self/fd/%d", folder.Fd())
 	own, err := folder.Stat()

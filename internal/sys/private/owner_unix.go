@@ -30,5 +30,5 @@ func sameOwner(a, b fs.FileInfo) bool {
 func userName() string { return fmt.Sprintf("penstock-%d", os.Geteuid()) }
 
 // HideNew makes files and folders that this process makes from now on accessible to its user alone, also files that
-// other packages make for all. It sets the umask, which is one for the whole process.
+// other packages make accessible to all users. It sets the umask, which the whole process shares.
 func HideNew() { syscall.Umask(0o077) }

@@ -111,7 +111,7 @@ func Open(parent *os.Root, name string) (*os.Root, error) {
 	return folder, nil
 }
 
-// Own opens the folder name in parent as [Open] does, and leaves its mode as it is.
+// Own opens the folder name in parent as [Open] does, and does not change its mode.
 func Own(parent *os.Root, name string) (*os.Root, error) {
 	folder, err := Real(parent, name)
 	if err != nil {
@@ -135,8 +135,8 @@ func Real(parent *os.Root, name string) (folder *os.Root, err error) {
 
 var errReplaced = fmt.Errorf("was changed while it was opened: %w", ErrForeign)
 
-// openReal opens a folder that is no symbolic link, and checks that what was opened is what was looked at: in a shared
-// folder such as /tmp, another user could put a link there in between.
+// openReal opens a folder that is no symbolic link, and checks that the opened folder is the folder that was checked
+// before: in a shared folder such as /tmp, another user could put a link there in between.
 func openReal(parent *os.Root, name string) (*os.Root, error) {
 	path := filepath.Join(parent.Name(), name)
 	info, err := parent.Lstat(name)
@@ -190,7 +190,7 @@ func mine(folder *os.Root, info fs.FileInfo) bool {
 	return err == nil && sameOwner(info, probe)
 }
 
-// probe makes a file in a folder, and returns what it has become.
+// probe makes a file in a folder, and returns its owner and mode as the file system has set them.
 func probe(folder *os.Root) (fs.FileInfo, error) {
 	f, name, err := CreateTemp(folder, ".penstock-", 0o600)
 	if err != nil {
@@ -211,7 +211,8 @@ func CreateTemp(folder *os.Root, prefix string, mode fs.FileMode) (*os.File, str
 	}
 }
 
-// Replace writes data to the file name. Readers never see a part of it: the old content stays until all is written.
+// Replace writes data to the file name. Readers never see a part of it: the old content stays until all of data is
+// written.
 func Replace(folder *os.Root, name string, mode fs.FileMode, data ...[]byte) error {
 	f, temporary, err := CreateTemp(folder, name+".", mode)
 	if err != nil {
@@ -410,7 +411,7 @@ func checkShared(folder *os.Root) error {
 	return err
 }
 
-// narrow refuses and closes a folder with permissions for others that are in mask.
+// narrow refuses and closes a folder that gives other users a permission in mask.
 func narrow(folder *os.Root, mask fs.FileMode) error {
 	info, err := folder.Stat(".")
 	if err != nil || !modes || info.Mode().Perm()&mask == 0 {
@@ -426,8 +427,8 @@ func narrow(folder *os.Root, mask fs.FileMode) error {
 	return err
 }
 
-// RemoveOwn removes the folder at path and all that is in it, if it is one that [Open] opens. That there is
-// none is not an error.
+// RemoveOwn removes the folder at path and everything in it, if [Open] would open the folder. A missing
+// folder is not an error.
 func RemoveOwn(path string) error {
 	parent, name, err := Parent(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -449,7 +450,7 @@ func RemoveOwn(path string) error {
 }
 
 // ReadFile returns the content of a file that has the owner of an open folder, is not a link, and is not writable
-// for others.
+// for other users.
 func ReadFile(folder *os.Root, name string, owner *os.Root) ([]byte, error) {
 	f, err := folder.OpenFile(name, os.O_RDONLY|noFollow|nonBlock, 0)
 	if err != nil {

@@ -52,11 +52,11 @@ var (
 	}
 )
 
-// Training returns who this process is among those that train together. Of srun inside a job
-// array that is srun's number: the array's tasks are jobs of their own.
+// Training returns who this process is among the processes that train together. For srun
+// inside a job array it is the number that srun gives: the array's tasks are separate jobs.
 //
-// Without any launcher's variables the Process is the zero value. One of a pair without the
-// other is an error that names both.
+// Without any launcher's variables the Process is the zero value. If only one variable of a
+// pair is set, the error names both.
 func Training(lookup Lookup) (Process, error) {
 	p, err := find(lookup, append(append([]launcher(nil), ranks...), jobs...), 0)
 	p.Local = min(Local(lookup), p.Size)
@@ -113,15 +113,16 @@ func perNode(lookup Lookup, text string) int {
 // maxNodes is more than any cluster has.
 const maxNodes = 1 << 20
 
-// Work returns who this process is among those that each do a part of some work by themselves. The number in a job
-// array counts more than the number of a process inside a member of the array. A size that is not 0 is taken where the
-// launcher reports the rank alone, as Kubernetes does; it must be the launcher's where that says both.
+// Work returns who this process is among the processes that divide some work, without exchanging data. The number in a
+// job array counts more than the number of a process inside a member of the array. A size that is not 0 is taken where
+// the launcher reports the rank alone, as Kubernetes does; where the launcher reports both, size must be the
+// launcher's size.
 func Work(lookup Lookup, size int) (Process, error) {
 	return find(lookup, append(append([]launcher{array}, jobs...), ranks...), size)
 }
 
 // find returns the process by the first launcher that set a variable. A launcher that set one of its two variables is
-// an error and not skipped: a later one could then give every process rank 0.
+// an error and not skipped: otherwise a later launcher could give every process rank 0.
 func find(lookup Lookup, launchers []launcher, size int) (Process, error) {
 	for _, l := range launchers {
 		rank, hasRank := lookup(l.rank)
@@ -183,7 +184,7 @@ func (l launcher) parse(lookup Lookup, rank, size string) (Process, error) {
 	return p, nil
 }
 
-// limit returns the first or last number of an array, or what stands for one that is not set.
+// limit returns the first or last number of an array, or a substitute if it is not set.
 func (l launcher) limit(lookup Lookup, name string, none int, number func(name, text string) int) int {
 	text, ok := lookup(name)
 	if !ok {

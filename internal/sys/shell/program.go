@@ -12,8 +12,8 @@ import (
 )
 
 // Penstock returns a command line of this project, such as "preprocess merge" with the word DEST, under a name that is
-// installed: "inspect ds" in the program inspect and those next to it, and "penstock inspect ds" in penstock and in
-// every program that imports this module. The command is taken as it is, and words are quoted as by [Command].
+// installed: "inspect ds" in the program inspect and the programs next to it, and "penstock inspect ds" in penstock
+// and in every program that imports this module. The command is not quoted, and words are quoted as by [Command].
 func Penstock(command string, words ...string) string {
 	return Command(started()+command, words...)
 }
@@ -23,9 +23,9 @@ func On(command, name string) string {
 	return cmp.Or(Penstock(command, name), Penstock(command+" PATH"))
 }
 
-// Rewrite returns the command line that makes a dataset of what is at a path or URL: a folder next to it whose name
-// ends in -flat. The words of flags, "" for none, are taken as they are. Where the name cannot be printed, the line
-// says SOURCE and DEST.
+// Rewrite returns the command line that makes a dataset of the file, folder or dataset at a path or URL: a folder
+// next to it whose name ends in -flat. The words of flags, "" for none, are not quoted. Where the name cannot be
+// printed, the line says SOURCE and DEST.
 func Rewrite(name, flags string) string {
 	at, query, options := strings.Cut(name, "?")
 	at = strings.TrimSuffix(at, path.Ext(at)) + "-flat"

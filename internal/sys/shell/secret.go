@@ -25,7 +25,7 @@ func TakeSecrets() {
 	}
 }
 
-// Secret returns the value of the variable with a name; text that is no such name is returned as it is.
+// Secret returns the value of the variable with a name; a text that is no such name is returned unchanged.
 func Secret(text string) string {
 	if value, ok := secretValues[text]; ok {
 		return value

@@ -31,8 +31,8 @@ func Quote(s string) (word string, ok bool) {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'", true
 }
 
-// Command returns the line that begins with prefix, as it is, and has a word for each of the others; "" where one of
-// them cannot be printed.
+// Command returns a command line: prefix, unquoted, and then each of the words, quoted; "" if a word cannot be
+// printed.
 func Command(prefix string, words ...string) string {
 	line := prefix
 	for _, w := range words {

@@ -6,8 +6,8 @@ import "time"
 // the system does not report.
 func Process() time.Duration { return ownProcess() }
 
-// Machine returns how long the machine's cores have been busy with the programs of all, steal
-// included, and how many cores there are; 0 where the system does not report.
+// Machine returns how long the machine's cores have been busy with the programs of all users,
+// steal included, and how many cores there are; 0 where the system does not report.
 func Machine() (busy time.Duration, cores int) { return ownMachine() }
 
 // StorageRead returns how many bytes this process had read from storage, by reads, faults and

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// job is the processes that this one works for.
+// job has the processes that this process works for.
 var job struct {
 	mu     sync.Mutex
 	root   int // 0 if there is none
@@ -17,8 +17,8 @@ var job struct {
 // lookEvery is how often new processes of the job are looked for.
 const lookEvery = 200 * time.Millisecond
 
-// Join says that another process and those that it starts are the job that this one works for: it makes batches for a
-// program that trains. Only Linux says how long others have run.
+// Join says that this process works for another process, a program that trains: the other process and its children
+// are this process's job. Only Linux reports how long other processes have run.
 func Join(pid int) {
 	job.mu.Lock()
 	defer job.mu.Unlock()

@@ -21,7 +21,8 @@ func processOf(pid int) (time.Duration, bool) {
 	return time.Duration(t.Nano()), true
 }
 
-// descendants returns a process and all that it and they have started, but this one.
+// descendants returns a process and all processes that it and its children have
+// started, except this process.
 func descendants(root int) (pids []int) {
 	next := []int{root}
 	for len(next) > 0 {

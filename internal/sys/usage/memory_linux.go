@@ -1,4 +1,4 @@
-// Package usage says how much CPU time and memory this process has used, and what disks have left.
+// Package usage says how much CPU time and memory this process has used, and how much space disks have left.
 //
 // loader.Stats, the progress of preprocess and doctor print these numbers. All of them are 0 where the system does not
 // report them. In a container, [Memory] is the container's limit, and [Machine] counts the cores of the whole machine.
@@ -49,8 +49,8 @@ func groupLimit(root, group, file string) int64 {
 	}
 }
 
-// PeakMemory returns the most memory that the process had at a time, in bytes; 0 if that is not
-// known. getrusage(2) may report the process that started this one.
+// PeakMemory returns the largest memory that the process has had, in bytes; 0 if it is not
+// known. getrusage(2) may report the memory of the parent process.
 func PeakMemory() int64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

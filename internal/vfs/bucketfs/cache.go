@@ -93,7 +93,7 @@ func (c *cache) get(o remote.Object, number int64) ([]byte, error) {
 	return nil, b.err
 }
 
-// inRowLocked returns how many blocks before this one were asked for in order.
+// inRowLocked returns how many blocks just before this block were asked for in order.
 func (c *cache) inRowLocked(key blockKey) int64 {
 	next := c.last
 	next.number++
@@ -150,8 +150,8 @@ func explain(err error) error {
 	return err
 }
 
-// evictLocked makes room for a block: the one that was not used for longest goes. Those who have it
-// keep its memory.
+// evictLocked makes room for a block by dropping the block that was unused for longest. Users of
+// the dropped block keep its memory.
 func (c *cache) evictLocked(size int64) {
 	for c.held+size > c.limit && len(c.blocks) > 0 {
 		var oldest blockKey

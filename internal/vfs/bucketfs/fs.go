@@ -58,7 +58,7 @@ func (f *FS) key(name string) string {
 	return f.prefix + name
 }
 
-// folder returns what keys in a folder begin with.
+// folder returns the prefix of the keys in a folder.
 func (f *FS) folder(name string) string {
 	if name == "." {
 		return f.prefix
@@ -75,7 +75,7 @@ func check(op, name string) error {
 	return nil
 }
 
-// Stat implements fs.StatFS. A folder is one that some key is in.
+// Stat implements fs.StatFS. A folder exists if a key is in it.
 func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	if err := check("stat", name); err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (f *FS) Open(name string) (fs.File, error) {
 	return &file{fsys: f, object: o, name: name}, nil
 }
 
-// load reads a part of an object, from the folder of Keep if that has it.
+// load reads a part of an object, from the folder of Keep if it has the part.
 func (f *FS) load(o remote.Object, off int64, dst []byte) error {
 	k := f.kept.Load()
 	name := ""

@@ -17,8 +17,8 @@ import (
 // its checksum.
 type kept struct{ root *os.Root }
 
-// Keep has what is fetched from now on stored in a folder, and read from it when it is needed again, also by other
-// processes. Only objects whose versions are known are stored. A folder that is full stores no more.
+// Keep stores everything that is fetched from now on in a folder. Later reads, also of other processes, take it
+// from there. Only objects whose versions are known are stored. A full folder stores nothing more.
 func (f *FS) Keep(root *os.Root) { f.kept.Store(&kept{root}) }
 
 // partName names a part of a version of an object.
@@ -29,7 +29,7 @@ func partName(object string, o remote.Object, off int64, n int) string {
 
 const sumBytes = 4
 
-// read fills dst from a file. It reports whether the file exists, complete and as it was written.
+// read fills dst from a file. It reports whether the file exists, complete and unchanged.
 func (k *kept) read(name string, dst []byte) bool {
 	f, err := k.root.Open(name)
 	if err != nil {

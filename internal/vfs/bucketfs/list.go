@@ -23,8 +23,8 @@ var (
 	ErrOther   = errors.New("it is a file, an array or a dataset") // which is opened without a list
 )
 
-// arrayFiles are the names of what is in the folder of an array or a group of Zarr 2; they are the first there. That
-// of Zarr 3 is the last, so that it is looked for.
+// arrayFiles are the names of files in the folder of an array or a group of Zarr 2. They sort before all other names, so
+// the first page of a listing has them. The file of Zarr 3, arrayFile, sorts last, so it is asked for by name.
 var arrayFiles = []string{".zarray", ".zgroup", ".zmetadata"}
 
 const arrayFile = "zarr.json"
@@ -61,7 +61,7 @@ func (f *FS) List(name string, first func(name string) bool, files ...string) er
 	return nil
 }
 
-// isObject reports whether a name is, or may be, an object: the one who opens it finds out what is wrong.
+// isObject reports whether a name is, or may be, an object: opening such an object tells what is wrong.
 func (f *FS) isObject(name string) bool {
 	_, err := f.stat(name)
 	return !errors.Is(err, fs.ErrNotExist)
@@ -103,7 +103,7 @@ func (f *FS) newLister(name string) *lister {
 	return l
 }
 
-// start runs a job. The first error ends all.
+// start runs a job. The first error ends all jobs.
 func (l *lister) start(job func() error) {
 	l.jobs.Go(func() {
 		l.slots <- struct{}{}
@@ -166,7 +166,7 @@ func (l *lister) readFirst(page []remote.Object) {
 // maxFirst is the size of an object that is read although it may not be needed.
 const maxFirst = 4 << 20
 
-// firstPage returns the first objects, and whether they are all.
+// firstPage returns the first objects, and whether there are no more.
 func (l *lister) firstPage() (objects []remote.Object, all bool, err error) {
 	for page, err := range l.fsys.client.ListPages(l.ctx, l.prefix, "") {
 		if err != nil || len(page.Objects) > 0 || page.Next == nil {
@@ -183,7 +183,7 @@ const (
 	mostLooked = 64
 )
 
-// list returns what is in the folder, or ErrOther if it has one of the files.
+// list returns the entries of the folder, or ErrOther if the folder has one of the files.
 func (l *lister) list(files []string) (*snapshot, error) {
 	defer l.cancel(nil)
 	page, complete, folders, err := l.lookAround(files)
@@ -249,7 +249,7 @@ func (l *lister) listFolder(prefix string) (folders []string, err error) {
 	return folders, nil
 }
 
-// spread lists the folders that are in another one. The page says how full folders are.
+// spread lists the folders in a folder, several at a time. The page says how full they are.
 func (l *lister) spread(prefix string, folders []string, page []remote.Object) {
 	if len(folders) == 0 {
 		return
@@ -272,7 +272,7 @@ func (l *lister) spread(prefix string, folders []string, page []remote.Object) {
 	}
 }
 
-// listStart adds the objects in folders of another one that begin so.
+// listStart adds the objects of those subfolders whose names begin with start.
 func (l *lister) listStart(prefix, start string) error {
 	for page, err := range l.fsys.client.ListPages(l.ctx, start, "") {
 		if err != nil {
@@ -303,8 +303,8 @@ func onPage(page []remote.Object, depth int) int {
 	return n - 1
 }
 
-// starts returns what folders begin with, at most that many together. They are sorted, and none begins with another
-// one.
+// starts returns prefixes of the names of folders, each for at most most folders. The prefixes are sorted, and
+// no prefix begins with another.
 func starts(folders []string, most int) (list []string) {
 	first, last := folders[0], folders[len(folders)-1]
 	n := 0

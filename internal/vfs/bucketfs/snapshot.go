@@ -37,7 +37,8 @@ func (s *snapshot) has(name string) bool {
 	return s != nil && (s.root == "." || name == s.root || strings.HasPrefix(name, s.root+"/"))
 }
 
-// known returns what List found of a name, without a name where there is nothing; false if it was not listed.
+// known returns what List found of a name: an entry, or an entry without a name if nothing exists there;
+// false if the name was not listed.
 func (f *FS) known(name string) (_ info, known bool) {
 	s := f.listed.Load()
 	if !s.has(name) {

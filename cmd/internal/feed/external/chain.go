@@ -15,8 +15,8 @@ import (
 
 // Head makes the input of the first function of a Chain from stored records.
 type Head interface {
-	// Output returns what a record becomes. A negative axis in its Shape is one whose length
-	// differs from record to record: there are two at most.
+	// Output describes a record after the Head. A negative axis in its Shape stands for a
+	// length that differs from record to record: there are at most two such axes.
 	Output(in tensor.Spec) (tensor.Spec, error)
 
 	// Worker returns the function for one goroutine.
@@ -38,7 +38,7 @@ type Call struct {
 	After    loader.Transform // the engine's steps after the function; nil if there are none
 }
 
-// setup returns what a worker process must know before the first task.
+// setup returns the settings that a worker process must know before the first task.
 func (c *Call) setup() setup { return setup{c.Function, c.In, c.Out, c.Copies} }
 
 // Chain is the Transform of a field by functions of the user, with the engine's steps before,
@@ -130,7 +130,7 @@ const (
 )
 
 // together returns the number of records in a task. A batch has at least one task for each worker
-// process, so that all of them work on it.
+// process, so that all processes work on the batch.
 func (c *Chain) together(bytes int) int {
 	share := (c.Batch + c.Pool.Workers() - 1) / c.Pool.Workers()
 	return max(1, min(mostTogether, taskBytes/max(1, bytes), share))
@@ -159,9 +159,9 @@ const (
 	afterKey    = 0x9b05688c2b3e6c1f
 )
 
-// KeyOf returns the seed of the random numbers of the n-th function of a Chain for a record. It
-// depends on the record and not on the worker process, so that a run is the same with any number of
-// them.
+// KeyOf returns the seed of the random numbers of the n-th function of a Chain for a record. The
+// seed depends on the record and not on the worker process, so that a run is the same with any
+// number of processes.
 func KeyOf(r loader.Record, n int) uint64 {
 	r.Seed = permute.Place(r.Seed, functionKey+uint64(n))
 	rnd := r.Rand()
@@ -248,9 +248,9 @@ func (s *stage) Put(ctx context.Context, dst, src []byte, r loader.Record) error
 	return nil
 }
 
-// begin takes a group to fill: a free group, a new one while there are few, or the oldest one that
-// is out, for which it waits. This bounds the memory, and how far the goroutine runs ahead of the
-// functions.
+// begin takes a group to fill: a free group, a new one while there are few, or the oldest group
+// that is out, for which it waits. This bounds the memory, and how far the goroutine runs ahead of
+// the functions.
 func (s *stage) begin() error {
 	for len(s.free) == 0 {
 		if s.made < inFlight*s.chain.Pool.Workers()+1 {
@@ -499,8 +499,8 @@ func (s *stage) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Waiting returns the record at which the worker process of the oldest task is, and what it does:
-// for the error of a timeout. Any goroutine may call it.
+// Waiting returns the record that the worker process of the oldest task works on, and the
+// function that it runs: for the error of a timeout. Any goroutine may call it.
 func (s *stage) Waiting() (record int, on string) {
 	g := s.oldest.Load()
 	if g == nil {

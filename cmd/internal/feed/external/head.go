@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Stored is the Head of a function that takes records as they are stored. Each record of a ragged
-// field has its own number of rows.
+// Stored is the Head of a function that takes stored records without a change. Each record of a
+// ragged field has its own number of rows.
 type Stored struct{}
 
 // Output returns in, with the rows of a record as its first axis.

@@ -163,7 +163,7 @@ func (p *Pool) declare(s setup) {
 	p.setups[s.Function] = s
 }
 
-// setupOf returns what was declared for a function.
+// setupOf returns the settings that were declared for a function.
 func (p *Pool) setupOf(function int) (setup, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,7 +216,7 @@ func (w *worker) String() string {
 func (w *worker) record() int { return int(binary.NativeEndian.Uint64(w.at)) - 1 }
 
 // send sends tasks while the process has room for them. After an error it just returns: receive
-// reads what the process has said before it ended, and knows the reason.
+// reads the process's last messages, which give the reason.
 func (w *worker) send() {
 	at, _ := w.pool.places.Find(w.at)
 	b, err := appendJSON(nil, toWorker{Hello: &hello{Version: Version, Worker: w.number, At: at}})
@@ -238,7 +238,7 @@ func (w *worker) send() {
 			return
 		}
 	}
-	// The other end is gone: receive, which reads what it said before, says why.
+	// The other end is closed: receive, which reads the process's last messages, says why.
 }
 
 // sendTask sends a task, preceded by the function's setup the first time.

@@ -23,9 +23,9 @@ func notFound(path string) error {
 	return fmt.Errorf("%s: no such file or folder%s", path, suggest.Path(path))
 }
 
-// notDataset is the error of a file or folder that exists and is not a dataset. It says what is
-// there and, if preprocess reads it, the command that makes a dataset of it. read is the error of
-// reading a file as HDF5, nil for a folder.
+// notDataset is the error of a file or folder that exists and is not a dataset. It says what the
+// file or folder is and, if preprocess reads it, the command that makes a dataset of it. read is
+// the error of reading a file as HDF5, nil for a folder.
 func notDataset(path string, read error) error {
 	err := fmt.Errorf("%s: not a dataset (a folder or an HDF5 file)", path)
 	info, statErr := os.Stat(path)

@@ -55,7 +55,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// problems returns what is wrong with the arguments and flags, a sentence each.
+// problems returns the problems of the arguments and flags, a sentence each.
 func (f *flagValues) problems(args []string) (list []string) {
 	if len(args) != 2 || args[0] == "" || args[1] == "" {
 		list = append(list, fmt.Sprintf("needs two arguments, DATASET and DATASET, not %d", len(args)))

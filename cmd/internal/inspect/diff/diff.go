@@ -88,7 +88,7 @@ type Difference struct {
 	B     string `json:"b"`
 }
 
-// ValueDiff is what differs in the values of a field.
+// ValueDiff describes the differences in the values of a field.
 type ValueDiff struct {
 	Field    string  `json:"field"`
 	Records  int64   `json:"records"`                // records that differ
@@ -195,7 +195,7 @@ func urlOf(text string) string {
 }
 
 // paired returns the fields that both datasets have: by name or, in generations of one dataset, by
-// what became of the column.
+// the history of the column.
 func (c *Comparison) paired() (out []pair) {
 	other, taken := c.b.Schema(), slices.Collect(maps.Values(c.names))
 	for _, f := range c.a.Schema().Fields {

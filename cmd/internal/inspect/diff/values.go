@@ -44,8 +44,8 @@ func (v *ValueDiff) differs(number int64) {
 	}
 }
 
-// apart counts the elements of two arrays that are further apart than tolerance, and returns the
-// largest finite difference of these. NaN equals NaN and an infinity equals itself, since the
+// apart counts the elements of two arrays that are further apart than tolerance, and returns
+// their largest finite difference. NaN equals NaN and an infinity equals itself, since the
 // question is whether the data are the same. float64 holds all values of smaller floats exactly.
 func apart(a, b tensor.View, tolerance float64) (n int64, largest float64) {
 	if a.DType() == b.DType() && bytes.Equal(a.Bytes(), b.Bytes()) {

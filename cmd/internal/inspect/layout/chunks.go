@@ -18,8 +18,9 @@ type ChunkMap struct {
 	Count   int64   `json:"chunks"`       // stored
 	Places  int64   `json:"places"`       // chunks that the whole shape has; a missing chunk has the fill value
 	Stored  int64   `json:"stored"`       // bytes of all stored chunks
-	// Smallest, Median and Largest are bytes of a stored chunk. From is where the first chunk
-	// begins in the file, and To where the last one ends. All are 0 if no chunk is stored.
+	// Smallest, Median and Largest are bytes of a stored chunk. From is the place in the file
+	// where the first chunk begins, and To the place where the last chunk ends. All are 0 if
+	// no chunk is stored.
 	Smallest int64  `json:"smallest"`
 	Median   int64  `json:"median"`
 	Largest  int64  `json:"largest"`
@@ -38,8 +39,7 @@ func chunked(f *meta.File) (list []*meta.Dataset) {
 	return list
 }
 
-// chunks reads the chunk indexes, and names what they account for in the gaps. It keeps one index
-// in memory at a time, as an index can have millions of entries.
+// chunks reads the chunk indexes, and names the gaps in the file that they account for.
 func (l *Layout) chunks(f *meta.File, gaps []gap) {
 	for _, d := range chunked(f) {
 		m := ChunkMap{Field: d.Path[1:], Shape: d.Layout.ChunkDims, Index: d.Layout.Index.String(), IndexAt: d.Layout.IndexAt}
@@ -91,7 +91,7 @@ type gap struct {
 	parts    []part
 }
 
-// part is what one dataset has in a gap.
+// part is the part of a gap that belongs to one dataset.
 type part struct {
 	field         string
 	chunks, index int64 // number of chunks, and bytes of the index

@@ -38,7 +38,7 @@ func readHDF5(p *dataset.Target) (*Layout, error) {
 	return l, nil
 }
 
-// gap adds a piece, and a gap, for bytes [from, to) that no structure has, unless there are none.
+// gap adds a piece, and a gap, for bytes [from, to) that no structure has; nothing if from is to.
 func (l *Layout) gap(gaps []gap, from, to int64) []gap {
 	if from >= to {
 		return gaps
@@ -53,8 +53,8 @@ type names struct {
 	data    map[int64]*meta.Dataset
 }
 
-// namesOf collects the names of all objects. A hard link is another name of an object; the last one
-// found is shown.
+// namesOf collects the names of all objects. A hard link is another name of an object; the last
+// name found is shown.
 func namesOf(f *meta.File) names {
 	n := names{map[int64]string{f.Root.HeaderAt: "/"}, map[int64]*meta.Dataset{}}
 	for l := range f.Walk() {

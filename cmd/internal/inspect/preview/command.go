@@ -62,7 +62,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// problems returns what is wrong with the flags, a sentence each.
+// problems returns the problems of the flags, a sentence each.
 func (f *flagValues) problems(cmd *cobra.Command) (list []string) {
 	if f.out == "" {
 		list = append(list, "-o FILE.png says where to write the picture; -o - is stdout")

@@ -35,7 +35,7 @@ type reader interface {
 	close()
 }
 
-// stored reads records as they are stored.
+// stored reads records in their stored form.
 type stored struct {
 	ctx     context.Context
 	ds      *mmapds.Dataset

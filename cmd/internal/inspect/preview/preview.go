@@ -1,10 +1,10 @@
 // Package preview has the command inspect preview: a contact sheet of samples.
 //
-// Draw chooses records, equally from all classes, and draws each image with what lies on it: masks,
-// boxes and keypoints. With a pipeline, the sheet shows the images as training sees them, so that a
-// wrong crop, or a mask that does not follow its image, is visible. The work is split into the
-// choice (sampling.go), pictures with marks (marked.go), and the sheet with its text (sheet.go);
-// package render draws pixels.
+// Draw chooses records, equally from all classes, and draws each image with the masks, boxes and
+// keypoints that lie on it. With a pipeline, the sheet shows the images as training sees them, so
+// that a wrong crop, or a mask that does not follow its image, is visible. The work is split into
+// the choice (sampling.go), pictures with marks (marked.go), and the sheet with its text
+// (sheet.go); package render draws pixels.
 package preview
 
 import (
@@ -37,7 +37,7 @@ type Options struct {
 	First   bool   // take the first records instead of a choice
 	Even    bool   // rather show fewer than Count records than a different number of each class
 	Field   string // the images; "" means the first field that can be shown
-	// Pipeline is the training's transforms of the images; nil shows them as they are stored.
+	// Pipeline is the training's transforms of the images; nil shows the stored images.
 	Pipeline   *transforms.Pipeline
 	LabelField string // "" means the first field with class names, or of whole numbers
 }
@@ -76,8 +76,9 @@ func Draw(ctx context.Context, path string, opts Options) (*Sheet, error) {
 	return (&sheetBuilder{path: path, ds: ds, opts: opts}).sheet(ctx)
 }
 
-// fields returns the fields to open, nil for all. If the images are named, only the named fields
-// are opened, because the other datasets of an HDF5 file may have another number of records.
+// fields returns the fields to open, nil for all fields. If the images are named, only the named
+// fields are opened, because the other datasets of an HDF5 file may have another number of
+// records.
 func (o Options) fields() []string {
 	if o.Field == "" {
 		return nil

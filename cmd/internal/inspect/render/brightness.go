@@ -114,7 +114,7 @@ func limitsOf(ctx context.Context, ds *mmapds.Dataset, f store.Field, records []
 }
 
 // AfterPipeline returns how to show images after a pipeline. A Normalize in the pipeline is undone;
-// without one, floats are taken for shares of white, which is what ConvertDType makes.
+// without a Normalize, floats are taken for shares of white, as ConvertDType makes them.
 func AfterPipeline(spec tensor.Spec, p *transforms.Pipeline) (PixelLayout, Brightness, error) {
 	layout, err := PixelLayoutOf(store.Field{Spec: spec})
 	if err != nil {

@@ -91,7 +91,7 @@ func (c canvas) x(v float32) int { return c.at.Min.X + int(math.Round(float64(v)
 func (c canvas) y(v float32) int { return c.at.Min.Y + int(math.Round(float64(v)*c.sy)) }
 
 // pixels blends colors into the picture, half and half. of returns the color of pixel p of the
-// image, or false for a pixel that stays as it is.
+// image, or false for a pixel that does not change.
 func (c canvas) pixels(m *Marks, of func(p int) (color.RGBA, bool)) {
 	for y := range c.at.Dy() {
 		row := min(m.H-1, int((float64(y)+.5)/c.sy)) * m.W

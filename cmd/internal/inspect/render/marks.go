@@ -38,15 +38,16 @@ type object struct {
 	mask   []byte    // not 0 for the pixels of the instance; nil if there is none
 }
 
-// pixel is the color of a pixel in a mask of classes: 1 more than its number in palette; 0 is none.
+// pixel is the color of a pixel in a mask of classes: 1 more than its number in palette; 0 is no
+// color.
 type pixel uint8
 
 // ignored is the number of pixels that belong to no class and that training leaves out: 255 in
 // PASCAL VOC, Cityscapes and others.
 const ignored = 255
 
-// NewReader returns a Reader of the fields that lie on the images of a field, or nil if there are
-// none. Of several fields of a kind, the first is read. Labels are a ragged field of integers whose
+// NewReader returns a Reader of the fields that lie on the images of a field, or nil if no field
+// does. Of several fields of a kind, the first is read. Labels are a ragged field of integers whose
 // rows belong to the same instances as the boxes, masks or keypoints; a field with class names is
 // preferred.
 func NewReader(fields []store.Field, imageField string) *Reader {

@@ -1,7 +1,7 @@
 // Package render draws records as pictures. PixelLayout says which elements of a record are pixels,
 // Brightness how their values become brightness, and a Renderer is both for one field. A Reader
-// reads what lies on an image (boxes, keypoints, masks), and Marks.Draw draws it over the picture.
-// Packages preview and report use it.
+// reads the boxes, keypoints and masks that lie on an image, and Marks.Draw draws it over the
+// picture. Packages preview and report use it.
 package render
 
 import (
@@ -24,8 +24,9 @@ type Renderer struct {
 	Brightness Brightness
 }
 
-// NewRenderer returns a Renderer for the first field that can be shown, or nil if there is none. If
-// the brightness depends on the values, up to 64 records spread over the dataset decide it.
+// NewRenderer returns a Renderer for the first field that can be shown, or nil if no field can be
+// shown. If the brightness depends on the values, up to 64 records spread over the dataset decide
+// it.
 func NewRenderer(ctx context.Context, ds *mmapds.Dataset) (*Renderer, error) {
 	for _, f := range ds.Schema().Fields {
 		if f.Content == tensor.Image {

@@ -43,7 +43,7 @@ const (
 )
 
 // pictures adds everything with pictures: random samples, samples by class, and extremes. Without a
-// field that can be shown, there is none.
+// field that can be shown, it adds nothing.
 func (c *builder) pictures(ctx context.Context) (err error) {
 	if c.renderer, err = render.NewRenderer(ctx, c.ds); err != nil || c.renderer == nil || c.ds.Len() == 0 {
 		return err

@@ -48,8 +48,8 @@ func (c *builder) verify(ctx context.Context) error {
 	return nil
 }
 
-// checkFigures looks in the statistics for what spoils a training: NaN, constant fields, missing
-// and unbalanced classes, skipped samples.
+// checkFigures searches the statistics for properties that spoil a training: NaN, constant
+// fields, missing and unbalanced classes, skipped samples.
 func (r *Report) checkFigures() {
 	for _, f := range r.Stats.Fields {
 		if f.Agrees != nil {
@@ -134,7 +134,7 @@ func choose(condition bool, yes, no string) string {
 }
 
 // reasonsOf counts the reasons for which samples were skipped, the most frequent first. The name of
-// the sample at the start of a reason is removed, so that equal reasons are one.
+// the sample at the start of a reason is removed, so that equal reasons are counted together.
 func reasonsOf(skipped []store.Skipped) (out []Reason) {
 	at := make(map[string]int)
 	for _, s := range skipped {

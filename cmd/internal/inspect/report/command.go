@@ -47,7 +47,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// problems returns what is wrong with the flags, a sentence each.
+// problems returns the problems of the flags, a sentence each.
 func (f *flagValues) problems(cmd *cobra.Command) (list []string) {
 	if f.out == "" {
 		list = append(list, "-o FILE.html says where to write the page; -o - is stdout")

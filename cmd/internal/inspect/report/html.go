@@ -69,8 +69,8 @@ func (r *Report) writeHeader(b *body) {
 	b.Add("</nav>\n</header>\n")
 }
 
-// writeChecks writes what was checked and how it came out, as a list in which the style sheet marks
-// what is not good.
+// writeChecks writes the checks and their results, as a list in which the style sheet marks bad
+// results.
 func (r *Report) writeChecks(b *body) {
 	b.Add("<section id=\"checks\"><h2>Checks</h2>\n<ul class=\"checks\">")
 	for _, c := range r.Checks {

@@ -41,7 +41,7 @@ func (b *body) Add(format markup, values ...any) {
 	}
 }
 
-// HTML returns what was added.
+// HTML returns the HTML that was added.
 func (b *body) HTML() markup { return markup(b.text.String()) }
 
 // escape returns a value for a place between elements or in an attribute in double quotes. Control

@@ -105,7 +105,7 @@ type pair struct {
 	distance float64 // mean difference of their grids, 0 to 255
 }
 
-// Limits of what looks alike.
+// Limits for images and values that count as alike.
 const (
 	alikeBits   = 7  // of 64 that may differ
 	alikeLevels = 4. // mean difference of brightness

@@ -52,7 +52,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// problems returns what is wrong with the arguments and flags, a sentence each.
+// problems returns the problems of the arguments and flags, a sentence each.
 func (f *flagValues) problems(cmd *cobra.Command, args []string) (list []string) {
 	if len(args) == 0 || args[0] == "" {
 		return []string{"no DATASET given"}

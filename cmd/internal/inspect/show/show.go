@@ -129,8 +129,8 @@ func (v *Reader) Read(ctx context.Context, i int) (*Record, error) {
 	return shown, nil
 }
 
-// value describes a value. Texts that are not UTF-8 get replacement characters, as JSON has no
-// others.
+// value describes a value. Texts that are not UTF-8 get replacement characters, as JSON can
+// hold no other texts.
 func (v *Reader) value(f store.Field, x tensor.View) Value {
 	out := Value{Field: f.Name, DType: f.DType, Shape: x.Shape()}
 	if !f.Ragged {
@@ -176,7 +176,7 @@ func (v *Reader) imageFiles(record []byte) []*ImageFile {
 	return files
 }
 
-// imageFile describes an encoded image. Opening the image finds most of what may be wrong with it.
+// imageFile describes an encoded image. Opening the image finds most kinds of damage.
 func (v *Reader) imageFile(data []byte) *ImageFile {
 	file := &ImageFile{Format: string(imagefile.Sniff(data[:min(len(data), imagefile.SniffLen)])), Bytes: len(data)}
 	source, err := v.decoder.Open(data)

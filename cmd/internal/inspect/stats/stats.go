@@ -42,8 +42,8 @@ type FieldStats struct {
 	Boxes    *BoxStats      `json:"boxes,omitempty"`    // of a field of boxes
 	// ClassField is the field of labels by which Classes divides the records.
 	ClassField string `json:"class_field,omitempty"`
-	// Agrees reports whether the manifest has the same statistics; nil if there are none to
-	// compare, as in a split or after a delete.
+	// Agrees reports whether the manifest has the same statistics; nil if the manifest has
+	// no statistics of these records, as in a split or after a delete.
 	Agrees *bool `json:"manifest_agrees,omitempty"`
 }
 
@@ -53,7 +53,7 @@ func (s FieldStats) spec() tensor.Spec {
 		Content: s.Content}
 }
 
-// LengthName returns what Lengths counts, in words.
+// LengthName returns the noun for the lengths in Lengths.
 func (s FieldStats) LengthName() string {
 	if s.spec().IsBytes() {
 		return "bytes a record"
@@ -170,7 +170,7 @@ func (s *FieldStats) agrees(st *store.Statistics) bool {
 }
 
 // alike reports whether statistics are equal up to the rounding of sums in another order: mean and
-// std may differ by 1e-9 of the largest magnitude, everything else not at all.
+// std may differ by 1e-9 of the largest magnitude, all other numbers must be equal.
 func alike(a, b store.Moments) bool {
 	near := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(math.Abs(a.Min), math.Abs(a.Max), 1e-300) }
 	return a.Min == b.Min && a.Max == b.Max && a.NonFinite == b.NonFinite && near(a.Mean, b.Mean) && near(a.Std, b.Std)

@@ -155,7 +155,8 @@ func (s *FieldStats) renderLabels(b *strings.Builder, classes int) {
 	renderRest(b, rest)
 }
 
-// firstOf returns the first `most` elements of a list, all for 0, and the number of the others.
+// firstOf returns the first `most` elements of a list, all elements for 0, and the number of
+// elements left out.
 func firstOf[T any](list []T, most int) (shown []T, rest int) {
 	if most > 0 && len(list) > most {
 		return list[:most], len(list) - most

@@ -22,9 +22,10 @@ type Conversion struct {
 }
 
 // Conversions returns a command for each group of HDF5 datasets that can become the fields of one
-// dataset, if at least one of them cannot be mapped. A group has the datasets of one length. If
-// names repeat among them, as in train/x and test/x, each HDF5 group is a group of its own, because
-// fields need different names. unread says that some datasets of the file are not read at all.
+// dataset, if at least one dataset of the group cannot be mapped. A group has the datasets of one
+// length. If names repeat among them, as in train/x and test/x, each HDF5 group is a group of its
+// own, because fields need different names. unread says that some datasets of the file are not read
+// at all.
 func Conversions(path string, nodes []Node, meta *meta.File, unread bool) (list []Conversion) {
 	groups := groupsOf(nodes, meta)
 	for i, group := range groups {

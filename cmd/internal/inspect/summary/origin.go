@@ -32,7 +32,7 @@ func OriginOf(path string, f *meta.File) *Origin {
 	return nil
 }
 
-// fieldsOf collects the value of --fields, and gives each column a name that no other has.
+// fieldsOf collects the value of --fields, and gives each column a name that no other column has.
 type fieldsOf struct {
 	parts []string
 	used  map[string]bool
@@ -50,7 +50,7 @@ func (l *fieldsOf) add(column, name string) {
 	l.parts = append(l.parts, column)
 }
 
-// command returns the command that converts the columns, "" if there are none.
+// command returns the command that converts the columns, "" if no columns were collected.
 func (l *fieldsOf) command(path string) string {
 	if len(l.parts) == 0 {
 		return ""
@@ -59,7 +59,8 @@ func (l *fieldsOf) command(path string) string {
 		strings.Join(l.parts, ","))
 }
 
-// textAttr returns the value of an attribute that is a text, "" if there is none.
+// textAttr returns the value of an attribute that is a text, "" if the object has no such
+// attribute.
 func textAttr(attrs meta.Attrs, name string) string {
 	a, ok := attrs.Get(name)
 	if !ok {
@@ -207,7 +208,7 @@ func pyTables(_ string, f *meta.File) *Origin {
 	return o
 }
 
-// renderOrigin prints what a file is, and the command that makes a dataset of it.
+// renderOrigin prints which program wrote a file, and the command that makes a dataset of it.
 func renderOrigin(b *strings.Builder, o *Origin) {
 	if o == nil {
 		return

@@ -148,7 +148,7 @@ func (s *Storage) lies(d *meta.Dataset, a *chunk.Advice) {
 	}
 }
 
-// advised sets what reading costs.
+// advised adds the advice about the cost of reading.
 func (s *Storage) advised(d *meta.Dataset, a *chunk.Advice) {
 	if len(d.Dims) == 0 || a.Records == 0 || a.RecordBytes == 0 {
 		return

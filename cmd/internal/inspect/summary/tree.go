@@ -60,7 +60,7 @@ func objectsOf(f *meta.File) []Node {
 	return nodes
 }
 
-// object sets what is stored in the object header, whatever the object is.
+// object sets the values that the object header stores, for every kind of object.
 func (n *Node) object(o meta.Object) {
 	n.Header, n.Links = o.HeaderAt, o.Links
 	if !o.Modified.IsZero() {

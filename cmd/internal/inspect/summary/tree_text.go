@@ -51,7 +51,7 @@ func nodeName(n Node) string {
 	return name
 }
 
-// nodeCells returns what is printed of an object besides its name.
+// nodeCells returns the cells that are printed for an object besides its name.
 func nodeCells(n Node) []string {
 	switch {
 	case n.Kind == "dataset":
@@ -104,7 +104,7 @@ func (n Node) storage() string {
 	return text + ", " + units.Bytes(n.Bytes)
 }
 
-// verdict says what penstock does with a dataset: map it, convert it, or neither.
+// verdict says what penstock does with a dataset: map it, convert it, or refuse it.
 func (n Node) verdict() string {
 	if n.Mappable != nil && *n.Mappable {
 		return "maps"

@@ -46,8 +46,8 @@ func (v *Verification) foreign(ctx context.Context, p *dataset.Target, opts Opti
 	return nil
 }
 
-// chunkCheck reads the chunks of one dataset after the other, by a pool of decoders. buf holds the
-// records of a row of chunks, or a part of them.
+// chunkCheck reads the chunks of many datasets, one dataset after the other, by a pool of
+// decoders. buf holds the records of a row of chunks, or a part of them.
 type chunkCheck struct {
 	v        *Verification
 	p        *dataset.Target
@@ -147,8 +147,8 @@ func (c *chunkCheck) chunks(ctx context.Context, d *meta.Dataset, table *meta.Ch
 	return nil
 }
 
-// row reads records [first, end), which one row of chunks has, in pieces of about 32 MiB. The first
-// error of a row is reported for all its records.
+// row reads records [first, end), which are in one row of chunks, in pieces of about 32 MiB. The
+// first error of a row is reported for all its records.
 func (c *chunkCheck) row(ctx context.Context, d *meta.Dataset, r *chunk.Reader, first, end int64) error {
 	size := int64(r.RecordBytes())
 	step := max(1, (32<<20)/max(1, size))

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// Render prints a line for each corruption, for what was not checked and what was noticed, and then
-// the result.
+// Render prints a line for each corruption, for each part that was not checked, and for each
+// remark, and then the result.
 func (v *Verification) Render(w io.Writer) error {
 	if err := v.RenderCorruptions(w); err != nil {
 		return err
@@ -21,7 +21,7 @@ func (v *Verification) Render(w io.Writer) error {
 	return err
 }
 
-// RenderCorruptions prints a line for each corruption, and nothing if there is none.
+// RenderCorruptions prints a line for each corruption, and nothing if the dataset is intact.
 func (v *Verification) RenderCorruptions(w io.Writer) error {
 	for _, d := range v.Corruptions {
 		if _, err := fmt.Fprintf(w, "corrupt: %s\n", d); err != nil {

@@ -37,8 +37,7 @@ type Verification struct {
 	Records   int64  `json:"records"`
 	Bytes     int64  `json:"bytes"`     // bytes of records that were compared with their checksums
 	Checksums int64  `json:"checksums"` // number of checksums that were compared
-	// Metadata is the number of bytes of an HDF5 file or Zarr, other than records, that are as they
-	// were written.
+	// Metadata is the number of intact bytes of an HDF5 file or Zarr besides the records.
 	Metadata int64 `json:"metadata"`
 	// Chunks is the number of chunks of an HDF5 file of another program that match the checksums of
 	// their filters.
@@ -201,7 +200,7 @@ func (v *Verification) unknownArrays(d *store.Dataset, files []string) error {
 	return nil
 }
 
-// view compares view.h5, if it exists, with what inspect view would write.
+// view compares view.h5, if it exists, with the file that inspect view would write.
 func (v *Verification) view(d *store.Dataset) error {
 	problem, err := viewProblem(d)
 	if problem != "" {

@@ -48,7 +48,8 @@ func (l *conv) newState() *convState {
 	}
 }
 
-// turn transposes the weights for backward; it is due after each change of them.
+// turn transposes the weights for backward; it must be called after each change of the
+// weights.
 func (l *conv) turn() {
 	if l.turned != nil {
 		transpose(l.turned, l.weight, l.taps(), l.out.c)
@@ -108,8 +109,8 @@ func (l *conv) scatter(dIn, dPatch []float32) {
 	})
 }
 
-// each visits the runs of a patch matrix: n of its elements from at on are those of the
-// input from from on, or are outside of it if from is negative.
+// each visits the runs of a patch matrix: n of its elements, from at on, are the
+// elements of the input from from on, or are outside of it if from is negative.
 func (l *conv) each(visit func(at, from, n int)) {
 	at, c := 0, l.in.c
 	for y := range l.out.h {

@@ -21,7 +21,8 @@ func (l *dense) forward(scores, in []float32) {
 	addProduct(scores, in, l.weight, 1, l.out, l.in, l.in, 1)
 }
 
-// backward takes the gradient of the scores, adds to those of weight and bias, and sets dIn.
+// backward takes the gradient of the scores, adds to the gradients of weight and bias, and
+// sets dIn.
 func (l *dense) backward(dScores, in, dWeight, dBias, dIn []float32) {
 	addRow(dBias, 1, dScores)
 	for i, x := range in {

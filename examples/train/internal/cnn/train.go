@@ -47,15 +47,16 @@ func newLane(n *Network) *lane {
 	return w
 }
 
-// Train takes one step of Adam along the mean gradient of a batch, and returns what the
-// network said before it. images holds len(labels) images; labels are below Classes.
+// Train takes one step of Adam along the mean gradient of a batch, and returns the
+// network's result before that step. images holds len(labels) images; labels are below
+// Classes.
 func (n *Network) Train(images []float32, labels []int64, rate float64) Result {
 	r := n.gradient(images, labels)
 	n.adam.step(n.params, n.grads, rate)
 	return r
 }
 
-// Evaluate returns what the network says to a batch, and changes nothing.
+// Evaluate returns the network's result for a batch, and changes nothing.
 func (n *Network) Evaluate(images []float32, labels []int64) Result {
 	return n.spread(len(labels), func(w *lane, i int) { n.forward(w, n.image(images, i), labels[i]) })
 }

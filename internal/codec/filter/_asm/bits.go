@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// transposeBits exchanges the bits of each 8 bytes that mirror each other: single ones, then squares of two
-// by two, then of four by four.
+// transposeBits exchanges the bits of each 8 bytes that mirror each other at the diagonal: first single
+// bits, then squares of two by two bits, then of four by four.
 func transposeBits() {
 	function("transposeBitsAVX2", "func(p *byte, n int)", "transposeBitsAVX2 is transposeBits for n bytes, a multiple of 32.")
 	p, n := param("p"), param("n")

@@ -9,8 +9,8 @@ import (
 )
 
 // interleave makes 16 elements at a time: it zips planes of bytes to planes of words, those to
-// planes of double words, and so on. If some elements are left, it makes the last 16 again from
-// where they overlap.
+// planes of double words, and so on. If fewer than 16 elements are left, it makes the last 16
+// elements, some of them a second time.
 func interleave(size int) {
 	function(fmt.Sprintf("unshuffle%dAVX2", size), "func(dst, src *byte, n int)",
 		fmt.Sprintf("unshuffle%dAVX2 makes n >= 16 elements of %d bytes.", size, size))

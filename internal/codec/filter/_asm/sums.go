@@ -5,8 +5,9 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// byteSums adds up 32 bytes at a time: before is the sum of what a was before each of them, so
-// that their weight is 32 times that and the weights within.
+// byteSums adds up 32 bytes at a time. before sums the value of a before each block of 32
+// bytes; in the second sum that value counts 32 times, besides the bytes of the block by their
+// places.
 func byteSums() {
 	function("byteSumsAVX2", "func(p *byte, n int) (a, b uint32)",
 		"byteSumsAVX2 is byteSums for n bytes, a multiple of 32 from 32 to 5536.")

@@ -129,8 +129,8 @@ func (h *huffman) coefficients() {
 	h.put()
 }
 
-// look loads the entry of the next bits from the table's fast part, and goes to missing if there is
-// none.
+// look loads the entry of the next bits from the table's fast part, and goes to missing if the fast
+// part has no entry.
 func (h *huffman) look(table GPVirtual, missing string) {
 	MOVQ(h.acc, h.before)
 	MOVQ(h.acc, h.entry)
@@ -147,8 +147,9 @@ func (h *huffman) take() {
 	SUBQ(h.entry, h.n)
 }
 
-// put writes the two coefficients of the entry, the second one first: where there is only one, last
-// equals k, and the first is written over it. It goes to ended when the block is.
+// put writes the two coefficients of the entry, the second coefficient first. If the entry has only
+// one coefficient, last equals k, and the first coefficient is written over the second. It goes to
+// ended at the end of the block.
 func (h *huffman) put() {
 	at, v := GP64(), GP32()
 	h.step(at.As32(), 6)
@@ -334,8 +335,8 @@ func (h *huffman) value(size GPVirtual) {
 	SUBQ(size, h.n)
 }
 
-// fill makes n at least 56, as bitReader.fill does eight bytes at a time. It goes to other if one
-// of them is FF, or if fewer are left.
+// fill makes n at least 56, as bitReader.fill does, eight bytes at a time. It goes to other if
+// one of the eight bytes is FF, or if fewer bytes are left.
 func (h *huffman) fill(label, other string) {
 	w, t := GP64(), GP64()
 	CMPQ(h.pos, argument("end"))
@@ -416,8 +417,8 @@ func (h *huffman) leave() {
 	RET()
 }
 
-// argument returns the memory operand of a parameter on the stack, for those that are too rare to
-// hold a register.
+// argument returns the memory operand of a parameter on the stack. Parameters that are rarely
+// used are not kept in a register.
 func argument(name string) Mem { return address(Param(name)) }
 
 // result returns the memory operand of a result.

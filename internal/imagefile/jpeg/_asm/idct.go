@@ -31,8 +31,9 @@ type factors struct{ e2, e3, y3, y4, t0, t3, t1, t2, half11, half18, offset Mem 
 var y = [16]VecPhysical{Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15}
 
 // idctPair emits the kernel of idctPair in package jpeg. Each register holds one row of both
-// blocks, the first in its low lane and the second in its high lane. AVX2 works on lanes
-// separately, so the instructions are those of libjpeg's SSE2 code for one block.
+// blocks, the first block's row in its low lane and the second block's in its high lane.
+// AVX2 works on lanes separately, so the instructions are the instructions of libjpeg's SSE2
+// code for one block.
 func idctPair() {
 	f := factors{
 		e2:     words("e2", fix0541196100, fix0541196100-fix1847759065),
@@ -195,7 +196,7 @@ func transpose() {
 }
 
 // storeRows writes the rows in Y0 to Y7 as bytes to dst, the two blocks next to each other.
-// VPACKSSWB saturates to signed bytes; adding 0x80 to each makes them samples.
+// VPACKSSWB saturates to signed bytes; adding 0x80 to each byte makes it a sample.
 func storeRows(dst, stride GPVirtual, offset Mem) {
 	for i := 0; i < 8; i += 2 {
 		VPACKSSWB(y[i+1], y[i], Y8)

@@ -27,8 +27,8 @@ func main() {
 }
 
 // function begins a kernel of that name and Go signature. doc becomes the comment of its
-// declaration in Go, so a change of it changes a generated file. The pragma noescape is right since
-// no kernel keeps a pointer: without it, arguments would move to the heap.
+// declaration in Go, so a change of doc changes a generated file. The pragma noescape is right
+// since no kernel keeps a pointer: without it, arguments would move to the heap.
 func function(name, signature, doc string) {
 	TEXT(name, NOSPLIT, signature)
 	Pragma("noescape")
@@ -45,8 +45,8 @@ func finish() {
 // param loads a parameter of the kernel into a new register.
 func param(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
 
-// blocks emits a loop over n elements, block of them at a time: body works on those from i on. n is
-// at least block. At the end i is set back once, so that the last block ends at n.
+// blocks emits a loop over n elements, block of them at a time: body works on the elements from i
+// on. n is at least block. At the end i is set back once, so that the last block ends at n.
 func blocks(n GPVirtual, block int, body func(i GPVirtual)) {
 	i, last := GP64(), GP64()
 	XORQ(i, i)

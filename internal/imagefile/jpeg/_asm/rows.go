@@ -24,7 +24,8 @@ func sumRows() {
 }
 
 // doubleColumns emits the kernel of the function of that name, for 16 sums at a time. The two new
-// samples of each are the low and the high byte of a word, so that one store writes them in order.
+// samples of each sum are the low and the high byte of a word, so that one store writes them in
+// order.
 func doubleColumns() {
 	function("doubleColumnsKernel", "func(dst *byte, s *uint16, n int, even, odd uint16)",
 		"doubleColumnsKernel makes n >= 16 pairs of samples.")
