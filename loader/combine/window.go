@@ -448,7 +448,7 @@ func (p *planner) fill(f *windowed) (err error) {
 	constant := func(c cut) bool { return c.axis >= 0 && p.axes[c.axis].pad == PadConstant }
 	d := f.in.DType
 	if c := f.cuts[0]; f.in.Ragged && constant(c) && (c.lead < 0 || c.start(0)+c.span() > 0) {
-		return errors.New("pad is constant, and there is no image to fill with; choose reflect or wrap, or take the image of the " +
+		return errors.New("pad is constant, and there is no image to fill with; choose edge, reflect or wrap, or take the image of the " +
 			"origin alone, by sizes of 1 for the field")
 	}
 	if !slices.ContainsFunc(f.cuts, constant) {
