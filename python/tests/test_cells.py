@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import types
 import unittest
 import warnings
 
@@ -16,6 +17,7 @@ from .test_trees import Trees
 
 try:
     import h5py
+    import pandas
     import scipy.sparse as sp
     import torch
     import zarr
@@ -63,7 +65,8 @@ def write_frame(parent, name, index, columns):
             inner = encoded(g.create_group(column), "categorical", ordered=False)
             inner["codes"], inner["categories"] = values[0].astype("i1"), values[1]
         elif isinstance(values, tuple):
-            inner = encoded(g.create_group(column), "nullable-integer" if values[0].dtype.kind == "i" else "nullable-boolean")
+            kinds = {"i": "nullable-integer", "b": "nullable-boolean", "O": "nullable-string-array"}
+            inner = encoded(g.create_group(column), kinds[values[0].dtype.kind])
             inner["values"], inner["mask"] = values
         elif isinstance(values, list):
             encoded(g.create_dataset(column, data=values, dtype=h5py.string_dtype()), "string-array")
@@ -296,13 +299,26 @@ class CellsTest(Trees):
                 penstock.open(path)
 
     def test_missing(self):
-        """A column with missing values is refused by name, and the program that fills it is one that Python takes."""
-        path = os.path.join(self.folder, "a.h5ad")
-        write_cells(path, np.eye(3, dtype="f4"), {"type": (np.array([0, -1, 0]), ["a"]), "n": (np.arange(3), np.array([True, False, True]))})
-        for field, said in ("obs/type", "1 values are missing"), ("obs/n", "2 values are missing"):
-            with self.assertRaisesRegex(penstock.Error, said) as raised:
-                penstock.open(path, fields=[field])
-            compile(shlex.split(str(raised.exception).split("python -c ")[1])[0], "program", "exec")
+        """A column with missing values is refused by name in HDF5 and Zarr, without a copy in the cache, and the program of the message fills it."""
+        path, mask, words = os.path.join(self.folder, "a.h5ad"), np.array([True, False, True]), np.array(["a", "b", "c"], h5py.string_dtype())
+        columns = {"n": (np.arange(3), mask), "on": (np.array([True, False, True]), mask), "word": (words, mask)}
+        write_cells(path, np.eye(3, dtype="f4"), {"type": (np.array([0, -1, 0]), ["a"]), **columns})
+        frame = {
+            "type": pandas.Series(pandas.Categorical(["a", None, "a"])),
+            "n": pandas.Series([None, 1, None], dtype="Int64"),
+            "on": pandas.Series([None, False, None], dtype="boolean"),
+            "word": pandas.Series([None, "b", None], dtype="string"),
+        }
+        for file in path, as_zarr(path, 2), as_zarr(path, 3):
+            for name, missing in ("type", 1), ("n", 2), ("on", 2), ("word", 2):
+                with self.assertRaisesRegex(penstock.Error, f"{missing} values are missing") as raised:
+                    penstock.open(file, fields=[f"obs/{name}"], cache_dir=os.path.join(self.folder, "cache"))
+                program = shlex.split(str(raised.exception).split("python -c ")[1])[0]
+                compile(program, "program", "exec")
+                cells = types.SimpleNamespace(obs=dict(frame))
+                exec(program.split("; ")[2], {"a": cells})
+                self.assertFalse(cells.obs[name].isna().any())
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "cache")))
 
     def test_by_columns(self):
         """A matrix that is compressed by columns is refused, with the program that writes it by rows; it is not needed by others."""

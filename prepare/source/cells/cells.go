@@ -399,7 +399,14 @@ func (c *cells) nullable(path string) (m cellMember, err error) {
 		values.Field = m.Field
 		return values, nil
 	}
-	return m, c.missing(path, missing, "%s = %s.fillna(0)")
+	fill := "0"
+	switch {
+	case m.Field.DType == tensor.Bool:
+		fill = "False"
+	case m.Field.IsBytes():
+		fill = `""`
+	}
+	return m, c.missing(path, missing, "%s = %s.fillna("+fill+")")
 }
 
 // tenX returns the matrix of a Cell Ranger file. It is stored as features by cells in CSC, so the numbers of a

@@ -638,7 +638,7 @@ def open_dataset(
         name = os.fsdecode(path)
         absent = isinstance(e, NotFoundError) and not any(c in name for c in "*?[{")  # a glob is no file, either
         raw = isinstance(e, NoDatasetError) or not (absent or "://" in name)
-        if generation is not None or not raw or (os.path.isfile(file_of(os.fsdecode(path))) and is_dataset(os.fsdecode(path))):
+        if generation is not None or not raw or (os.path.exists(file_of(name)) and is_dataset(file_of(name))):
             raise
         from .._write.prepare import cached
 
