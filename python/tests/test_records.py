@@ -337,6 +337,7 @@ class FailuresTest(RecordsTest):
             ([lambda image: image], {}, r'not the field "boxes", which lies on it; give a function of both, .*Record\(f, takes='),
             ({"label": changed}, {}, "'label': changed takes whole records"),
             (T.Record(two, takes=["image", "y"]), {}, "takes the field 'y', and there are image, boxes"),
+            ([changed], {"pack": penstock.Pack(8)}, r"pack comes before functions .* penstock.map\(FUNCTION, penstock.open\(DATASET\), NEW\)"),
             ([changed], {"batch_transforms": T.MixUp(num_classes=9)}, "batch_transforms comes before functions"),
         ):
             with self.subTest(text=text), self.assertRaisesRegex((ValueError, penstock.Error), text):

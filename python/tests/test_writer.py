@@ -557,6 +557,29 @@ class TestWriter(Writing):
             w.append({"x": 2})
         self.assertEqual(penstock.open(self.path("ds"))["x"][:].tolist(), [1, 2])
 
+    def test_rows_that_differ_in_the_first_records(self):
+        tokens = {0: 2, 1: 2, 9: 5}
+
+        def record(i):
+            if i == 3:
+                raise KeyError(i)
+            return {"ids": np.arange(tokens.get(i, 2), dtype=np.int16), "boxes": np.zeros(((i + 1) % 3, 4), np.float32), "same": np.full(3, i), "x": i}
+
+        @penstock.batched
+        def batch(records: list):
+            return [record(i) for i in records]
+
+        for name, function in ("one", record), ("many", batch):
+            with self.assertRaisesRegex(penstock.Error, "KeyError: 3"):
+                penstock.map(function, range(40), self.path(name), workers=0)
+            penstock.map(function, range(40), self.path(name), workers=0, on_error="skip", overwrite=True)
+            ds = penstock.open(self.path(name))
+            self.assertEqual([(f.dtype, f.shape, f.ragged) for f in ds.fields.values()], [
+                ("int16", (), True), ("float32", (4,), True), ("int64", (3,), False), ("int64", (), False)])  # fmt: skip
+            self.assertEqual([len(ids) for ids in ds["ids"]], [tokens.get(i, 2) for i in range(40) if i != 3])
+        with penstock.DataLoader(self.path("one"), 2, pack=penstock.Pack(8), fields=["ids"], output="numpy") as loader:
+            self.assertEqual(next(iter(loader))["ids"].shape, (2, 8))
+
     def test_inputs_in_another_order(self):
         for n, (given, other) in enumerate(
             ((list(range(40)), list(range(40))[::-1]), ([f"p{i}" for i in range(40)], [f"p{i}" for i in range(1, 41)]))

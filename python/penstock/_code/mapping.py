@@ -5,10 +5,12 @@ It is ``penstock.map``: tasks.py runs the function, and a Writer takes the recor
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +24,9 @@ from .._write.writer import Path, Writer, merge
 from . import digest, engines, tasks
 
 Function = Callable[[Any], Mapping[str, Any]]
+
+#: Records that say whether their arrays have any number of rows, as in a DataLoader.
+_SETTLE = 16
 
 #: Inputs of a task: at first, and at most. A task costs a worker and this process some 40 us.
 _FIRST, _MOST = 16, 64
@@ -63,8 +68,8 @@ def map_inputs(
         workers: Processes that call the function; 0 calls it in this one, and the default is one a
             core. The dataset does not depend on their number.
         chunksize: Inputs that a worker gets at a time. By default up to 64, with results of 1 MiB or less, and an eighth of a worker's share.
-        schema: A list of Field. Without it, the record of the first input says what the fields are,
-            for which the function is called once more.
+        schema: A list of Field. Without it, the record of the first input says what the fields are, for which the function is
+            called once more, and the next ones, up to 16, whether arrays of one or two axes have any number of rows.
         rank, world_size: This process takes its share of the inputs, and ``penstock.merge`` puts the
             parts together.
         engine: "ray", "dask", "spark" or "slurm": ``world_size`` tasks, more than the cluster has
@@ -168,11 +173,27 @@ def _fields(function: Function, items: Sequence[Any], schema: Sequence[Field] | 
     if schema is not None:
         return codec.check(schema)
     try:
-        return codec.infer(_calls(function, [items[0]])[0](), dataset)
+        fields = codec.infer(_calls(function, [items[0]])[0](), dataset)
+        return fields if dataset else _settled(function, items, fields)
     except Exception as e:
         raise Error(
             f"inputs[0], {_short(items[0])}: {type(e).__name__}: {e}; the record of the first input says what the fields are, unless schema= does"
         ) from e
+
+
+def _settled(function: Function, items: Sequence[Any], fields: list[Field]) -> list[Field]:
+    """Return fields of the first record; those whose number of rows differs in the next records have any number of rows."""
+    fixed = {f.name: f for f in fields if f.shape and not f.ragged and len(f.shape) < 3}
+    rows: set[str] = set()
+    for call in _calls(function, [items[i] for i in range(1, min(_SETTLE, len(items)))]) if fixed else ():
+        with contextlib.suppress(Exception):  # which comes again when the record is due
+            for f in codec.infer(call()):
+                of = fixed.get(f.name)
+                if of is not None and not f.ragged and (f.dtype, f.shape[1:]) == (of.dtype, of.shape[1:]) and f.shape != of.shape:
+                    rows.add(f.name)
+        if len(rows) == len(fixed):
+            break
+    return [replace(f, shape=f.shape[1:], ragged=True) if f.name in rows else f for f in fields]
 
 
 def _calls(function: Function, items: list[Any]) -> list[Callable[[], Any]]:

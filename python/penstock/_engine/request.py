@@ -346,7 +346,12 @@ def _last(what: str, **options: Any) -> None:
     """Refuse options that come before something else."""
     for name, value in options.items():
         if value:
-            raise ValueError(f"{name} comes before {what}; apply it to the batches that the DataLoader yields")
+            how = "apply it to the batches that the DataLoader yields"
+            if name == "pack" and what.startswith("functions"):
+                how = (
+                    "store what they make, and pack that: penstock.map(FUNCTION, penstock.open(DATASET), NEW), where FUNCTION takes a dict of fields"
+                )
+            raise ValueError(f"{name} comes before {what}; {how}")
 
 
 def _samples(given: Any, signature: Signature) -> Any:
