@@ -290,7 +290,8 @@ func (s *chunkSequence) left(i int) int {
 	return s.record(s.size*s.by.of.Ranks + i)
 }
 
-// layRuns puts the runs on the line in random order, and adds up their records.
+// layRuns puts the runs one after the other, in random order, and sets ends to the sums of their
+// records: lanes are pieces of this line.
 func (s *chunkSequence) layRuns() {
 	n := s.runs * s.by.others()
 	s.order = permute.New(n, s.seed, s.epoch)

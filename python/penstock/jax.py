@@ -95,7 +95,9 @@ def placed(batches: Iterator[Any], device: Any) -> Iterator[Any]:
 
 
 def check(device: Any, batch_size: int, last: int) -> None:
-    """Refuse a device that is none, and a Sharding whose devices cannot take equal parts of each batch, whose sizes are batch_size and last."""
+    """Refuse a value that is no device, and a Sharding whose devices cannot take equal parts of each batch, whose sizes are
+    batch_size and last.
+    """
     if not isinstance(device, (str, jax.Device, jax.sharding.Sharding)):
         raise TypeError(
             f'device is {device!r:.80}; with output="jax" it is a jax.Device, a name such as "cuda:0", or a Sharding: '
@@ -112,7 +114,7 @@ def check(device: Any, batch_size: int, last: int) -> None:
 
 
 def _resolve(device: Any) -> Any:
-    """Return the device of a name; JAX's own choice, and say so once, where there is none."""
+    """Return the device of a name; if no device has the name, JAX's own choice, with a warning the first time."""
     if not isinstance(device, str):
         return device
     kind, _, index = device.partition(":")

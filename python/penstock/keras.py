@@ -32,9 +32,9 @@ class Data(DataAdapter):
         data = penstock.keras.Data(loader, inputs="images", targets="labels")
         model.fit(data, epochs=10, callbacks=[data.callback])
 
-    Each epoch of Keras is one of the loader. ``data.callback`` tells which batches were trained, so put it before callbacks that
-    save a state: Keras fetches batches ahead, which ``state_dict`` leaves out. Without it, ``fit`` trains the same batches, and
-    there is no state. Give validation data a Data of its own.
+    Each epoch of Keras is an epoch of the loader. ``data.callback`` tells which batches were trained, so put it before
+    callbacks that save a state: Keras fetches batches ahead, which ``state_dict`` leaves out. Without it, ``fit`` trains the
+    same batches, and there is no state. Give validation data a Data of its own.
 
     Give ``y``, ``sample_weight`` and ``class_weight`` here: ``fit`` refuses them.
 
@@ -68,7 +68,7 @@ class Data(DataAdapter):
         self._fetched: deque[Mapping[str, Any]] = deque()  # the states after batches that were not trained yet
         self._ahead: Mapping[str, Any] | None = None  # after a pass outside of training
         self._followed = self._training = False
-        self._resumed = True  # the first epoch may be the rest of one
+        self._resumed = True  # the first epoch may be the rest of an epoch
         #: The callback that ``fit`` needs for a state.
         self.callback = _Follow(self)
 
@@ -87,8 +87,8 @@ class Data(DataAdapter):
     def _batches(self) -> Iterator[tuple[Any, ...]]:
         """Yield the batches of an epoch, or of its rest.
 
-        Keras leaves passes unfinished: those that find shapes, whose batches come again, and those that tf.data still reads in
-        threads. A new pass begins after the step that was trained last, and ends older ones.
+        Keras leaves passes unfinished: passes that find shapes, whose batches come again, and passes that tf.data still reads
+        in threads. A new pass begins after the step that was trained last, and ends older passes.
         """
         with self._lock:
             self._pass = this = object()

@@ -39,9 +39,8 @@ def mix64(x: int) -> int:
 def shuffle(n: int, seed: int, epoch: int, run: int = 1) -> Permutation:
     """Return the order of one epoch over n records.
 
-    It is another one for every seed (64 bits) and epoch. With ``run`` above 1, runs of that many
-    consecutive records are shuffled, and stay together; the records that are left over are one
-    shorter run at the end.
+    Every seed (64 bits) and epoch has a different order. With ``run`` above 1, runs of that many consecutive records are
+    shuffled, and stay together; the records that are left over are one shorter run at the end.
 
     Args:
         n: The number of records, below 2**62.
@@ -86,9 +85,8 @@ def regions(n: int, seed: int, epoch: int, count: int, batch: int, run: int = 1)
 def split(n: int, seed: int, start: float, stop: float) -> Permutation:
     """Return a random part of n records: ``sampler.Split`` in Go, the same in every epoch.
 
-    It has those whose places in a permutation by seed are in [start, stop) of its length, so that
-    0 to 0.9 and 0.9 to 1 are a training and a validation set. In an order of an epoch they are
-    ``part[shuffle(len(part), seed, epoch)[k : k + 64]]``.
+    It has the records whose places in a permutation by seed are in [start, stop) of its length, so that 0 to 0.9 and 0.9 to 1
+    are a training and a validation set. In an order of an epoch they are ``part[shuffle(len(part), seed, epoch)[k : k + 64]]``.
 
     Args:
         n: The number of records.
@@ -214,7 +212,7 @@ class _Runs(Permutation):
 
 
 class _Regions(Permutation):
-    """Shuffled regions, a share of each in every global batch; what they do not divide comes last."""
+    """Shuffled regions, a share of each in every global batch; the records that the regions do not divide come last."""
 
     def __init__(self, n: int, seed: int, epoch: int, count: int, batch: int, run: int) -> None:
         super().__init__(n)
@@ -320,11 +318,11 @@ _AT_ONCE = 16384
 
 
 class Batches:
-    """The record numbers of every batch of an epoch: those that penstock's loader has in Go.
+    """The record numbers of every batch of an epoch: the numbers that penstock's loader has in Go.
 
     It is a ``batch_sampler`` for torch's DataLoader, and needs no torch. Epoch and step say where
-    it is; as the order is a function of them, a training run goes on after ``set_epoch(epoch,
-    step)`` with the very batch that comes next.
+    it is; as the order is a function of both, a training run goes on after ``set_epoch(epoch, step)`` with the very batch that
+    comes next.
 
     Args:
         n: The number of records.

@@ -29,7 +29,7 @@ class Arrays(Protocol):
     """Where the arrays of samplers go, on their way to the feeding process."""
 
     def add(self, values: np.ndarray) -> dict[str, int]:
-        """Take an array, and return what says where it is."""
+        """Take an array, and return the entry that says where it is."""
 
 
 class Sampler:
@@ -99,7 +99,8 @@ class ChunkShuffle(Sampler):
     Args:
         memory: Decoded chunks that a process keeps, in bytes or like "2GiB".
         lanes: Lanes of a process; None means as many as the memory holds, up to twice the batch.
-        run: Chunks that a lane takes in their order, where windows reach into the next ones; None means as many as cost 1/16 more decodes.
+        run: Chunks that a lane takes in their order, where windows reach into the next chunks; None means as many chunks as
+            cost 1/16 more decodes.
         ranks: Processes with lanes of their own: the world size, or a multiple of it; None means the world size.
 
     Example:
@@ -210,8 +211,8 @@ class Bucket(Sampler):
     Args:
         buckets: How many buckets of about equally many records, or ascending bounds: [128, 512] makes three, of less than 128, less than
             512, and the rest.
-        field: A field of one number, or one of variable length, whose lengths count; None means the only one of variable length. ``derive``
-            makes such a field of others.
+        field: A field of one number, or a field of variable length, whose lengths count; None means the only field of variable
+            length. ``derive`` makes such a field of other fields.
         budget: The most that the records of a batch of this rank may cost if each costs as much as the largest of its bucket, such as
             tokens after padding. Batches have fewer records than batch_size where it says so.
         multiple: What sizes of batches of all ranks are a multiple of, where a budget makes them smaller; None means the world size. To
@@ -319,9 +320,9 @@ def translate(
     It may be one of this module, a sequence of record numbers, or of torch.utils.data:
     SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
     or DistributedSampler, whose draws become penstock's own. They may be over fewer
-    than the ``records`` of the dataset (None: unknown): then they visit the first ones alone, as
-    in torch. ``whole`` is False if records are renumbered, so that this is impossible.
-    ``batch_size`` and ``drop_last`` are the DataLoader's. Raise UnsupportedError for any other sampler.
+    than the ``records`` of the dataset (None: unknown): then they visit the first records alone, as in torch. ``whole`` is
+    False if records are renumbered, so that this is impossible. ``batch_size`` and ``drop_last`` are the DataLoader's. Raise
+    UnsupportedError for any other sampler.
     """
     if isinstance(sampler, Sampler):
         return sampler, {}
@@ -423,7 +424,7 @@ class _Over:
     whole: bool
 
     def first(self, n: int, inner: Sampler | None = None) -> Sampler:
-        """Return the sampler of the first n records that visits them in the order of another."""
+        """Return the sampler of the first n records that visits them in the order of another sampler."""
         if n == self.records:
             return inner or Sequential()
         if not self.whole:
@@ -469,7 +470,9 @@ class _SeenEpoch(int):
 
 
 class EpochAnnouncements:
-    """A DistributedSampler of torch, whose set_epoch says the epoch of the next loop, also if it is the number of the last one."""
+    """A DistributedSampler of torch, whose set_epoch says the epoch of the next loop, also if it is the number of the last
+    epoch.
+    """
 
     def __init__(self, sampler: Any) -> None:
         self._sampler = sampler
@@ -478,7 +481,7 @@ class EpochAnnouncements:
             self.said()
 
     def said(self) -> int | None:
-        """Return the epoch that was set since this was asked last; None if none was."""
+        """Return the epoch that was set since the last call; None if no epoch was set."""
         epoch = self._sampler.epoch
         if epoch is self._seen:
             return None

@@ -95,7 +95,7 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         return self._sample({name: self._one(self.fields[name], value) for name, value in self.dataset[count("index", i, -(1 << 63))].items()})
 
     def __getitems__(self, indices: Any) -> Any:
-        """Return a Batch of the records of those numbers or, with a transform, a list of samples."""
+        """Return a Batch of the records with these numbers or, with a transform, a list of samples."""
         records = self.dataset.indices(indices)
         batch = Batch({name: self._many(f, self.dataset[name], records) for name, f in self.fields.items()}, len(records))
         return batch if self.transform is None else [self._sample(record) for record in batch]
@@ -141,7 +141,7 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
 
 
 def _normalized(ds: Dataset, normalize: bool | tuple[Sequence[float], Sequence[float]]) -> dict[str, Field]:
-    """Return the fields of ds, in which those and only those are pending that are to be normalized."""
+    """Return the fields of ds; exactly the fields that are to be normalized are pending."""
     if normalize is False:
         return {name: replace(f, normalization=None) if f.pending else f for name, f in ds.fields.items()}
     given = None if normalize is True else _figures(normalize)

@@ -124,7 +124,7 @@ class Transform:
     _fixed: ClassVar[Mapping[str, tuple[Any, str]]] = {}
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the entries of the pipeline that do this."""
+        """Return the entries of the pipeline that carry out the transform."""
         entry: dict[str, Any] = {"op": type(self).__name__}
         for f in fields(self):  # type: ignore[arg-type]
             value = _plain(getattr(self, f.name))
@@ -451,7 +451,7 @@ class ConvertBoundingBoxFormat(Transform):
 
 @dataclass(frozen=True)
 class ClampKeyPoints(Transform):
-    """Brings keypoints outside of the image to its edge. Those that are not labeled stay as they are.
+    """Brings keypoints outside of the image to its edge. Keypoints that are not labeled do not change.
 
     Example:
         ``ClampKeyPoints()``
@@ -1202,7 +1202,7 @@ class ToDense(ArrayTransform):
 
 @dataclass(frozen=True)
 class FillNaN(ArrayTransform):
-    """Replace each NaN. For a mask of them, use ``IsFinite`` in another field of the same array.
+    """Replace each NaN. To know which values were NaN, use ``IsFinite`` in another field of the same array.
 
     Args:
         value: The number that takes their place.
@@ -1263,7 +1263,7 @@ class RandomSpatialCrop(ArrayTransform):
 
     Args:
         size: The elements along each of ``axes``.
-        axes: As many axes, named as in ``RandomFlip``; None means the last ones.
+        axes: As many axes, named as in ``RandomFlip``; None means the last axes.
 
     Example:
         ``RandomSpatialCrop((64, 64, 64))``
@@ -1279,7 +1279,7 @@ class CenterSpatialCrop(RandomSpatialCrop):
 
     Args:
         size: The elements along each of ``axes``.
-        axes: As many axes, named as in ``RandomFlip``; None means the last ones.
+        axes: As many axes, named as in ``RandomFlip``; None means the last axes.
 
     Example:
         ``CenterSpatialCrop((64, 64))``
@@ -1305,14 +1305,14 @@ class RandomNoise(ArrayTransform):
 class BatchTransform(Transform):
     """An operation on a batch: its float32 images, and its labels.
 
-    ``field`` and ``labels`` name the two fields; None means the only one. Labels
-    become float32 of shape (num_classes,): the share of each class.
+    ``field`` and ``labels`` name the two fields; None means the only such field. Labels become float32 of shape (num_classes,):
+    the share of each class.
     """
 
 
 @dataclass(frozen=True)
 class MixUp(BatchTransform):
-    """Blend each record with the one before it in the batch (Zhang et al.
+    """Blend each record with the record before it in the batch (Zhang et al.
 
     2017), and its labels. Each rank mixes the records of its own batch, by numbers of its own: the result depends on the number of ranks.
 
@@ -1445,7 +1445,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
 }
 _TO_KIND = {"ToImage": "Image", "PILToTensor": "Tensor", "ToTensor": "Tensor"}
 _OF_TENSORS = {"ToDtype", "ConvertImageDtype", "Normalize", "LinearTransformation", "RandomErasing"}
-#: Operations that the engine does on floats, too, and those that leave images as they are.
+#: Operations that the engine does on floats, too, and operations that do not change images.
 _OF_FLOATS = (
     {"CenterCrop", "RandomHorizontalFlip", "RandomVerticalFlip", "Normalize", "LinearTransformation", "RandomErasing"} | _NO_OPERATION | set(_TO_KIND)
 )
@@ -1463,8 +1463,8 @@ def translate(t: Any, known: Mapping[str, type[Transform]] = _RECORD) -> list[di
     RandAugment and TrivialAugmentWide of tensors, and AugMix, have Pillow's pixels, and all of them
     v1's thresholds of Solarize. A transform that would differ by more is refused.
 
-    Raise UnsupportedError, which names the operation and says what to do, for one that is refused
-    or does not exist here.
+    Raise UnsupportedError, which names the operation and says what to do, for a transform that is refused or does not exist
+    here.
     """
     steps = [step for step, _ in steps_of(t)]
     kinds = Kinds(steps, known)
@@ -1476,7 +1476,9 @@ def translate(t: Any, known: Mapping[str, type[Transform]] = _RECORD) -> list[di
 
 
 def _of_masks(steps: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the JSON of what masks have where images are filled, if a step says it: fill={"mask": 255}, or by torchvision's types."""
+    """Return the JSON of the value that fills masks where images are filled, if a step sets it: fill={"mask": 255}, or by
+    torchvision's types.
+    """
     fills = set()
     for step in steps:
         fill = getattr(step, "fill", None)
@@ -1504,7 +1506,7 @@ class Kinds:
             self._tensors = any(type(step).__module__.startswith("torchvision.transforms") for step in steps)
 
     def first(self) -> list[dict[str, Any]]:
-        """Return the JSON of what comes before all steps: tensors are (C, H, W)."""
+        """Return the JSON of the transforms that come before all steps: tensors are (C, H, W)."""
         return [{"op": "ToImage"}] if self._tensors else []
 
     def entries(self, step: Any) -> list[dict[str, Any]]:
@@ -1542,7 +1544,7 @@ def _name(step: Any) -> str:
 
 
 def steps_of(t: Any, inside: bool = False) -> Iterator[tuple[Any, bool]]:
-    """Yield the transforms of which one is made, and whether each is in a Compose of torchvision."""
+    """Yield the transforms of which a transform is made, and whether each is in a Compose of torchvision."""
     name, module = type(t).__name__, type(t).__module__
     if name == "Compose" and (isinstance(t, Compose) or module.startswith("torchvision.transforms")):
         inside = inside or not isinstance(t, Compose)
@@ -1587,7 +1589,7 @@ def _of_torchvision(c: type[Transform], t: Any, kind: str) -> Transform:
         raise UnsupportedError(f"{name} is for tensors, and here the images are PIL images: move it after ToImage, PILToTensor or ToTensor")
     v2 = type(t).__module__.startswith("torchvision.transforms.v2")
     if c is RandomCrop and values["padding"] is not None and v2:
-        left, right, top, bottom = values["padding"]  # v2 keeps what torch.nn.functional.pad takes
+        left, right, top, bottom = values["padding"]  # v2 keeps the values that torch.nn.functional.pad takes
         values["padding"] = [left, top, right, bottom]
     if "fill" in values:
         values["fill"] = _of_kind(c, "fill", values["fill"], kind)

@@ -42,8 +42,8 @@ type Options struct {
 	Journal *store.Journal
 }
 
-// Values returns the values of a column in the order of the records, from that number on: the bytes of the field's
-// shape, little endian, or any number of rows for a ragged field. The bytes are copied. An error ends the column.
+// Values returns the values of a column in the order of the records, from record number first on: the bytes of the
+// field's shape, little endian, or any number of rows for a ragged field. The bytes are copied. An error ends the column.
 type Values func(first int64) iter.Seq2[[]byte, error]
 
 // AddColumn adds a field with a value for each record to the dataset. It writes the column and a manifest, and

@@ -71,7 +71,7 @@ type Compression struct {
 	Shuffle Shuffle
 }
 
-// Shuffle says whether to shuffle.
+// Shuffle says whether HDF5's shuffle filter, which groups the bytes of elements by their place, is applied before deflate.
 type Shuffle int
 
 // ShuffleAuto decides by a sample of the records.

@@ -1,7 +1,7 @@
 """Files under names that other users of the machine know, may write to or have planted: the twin of Go's package private.
 
 A file that is complete takes its name by a rename, from a name beside it that nobody can guess. Temporary files are in a folder
-of this process, in one of this user.
+of this process, inside a folder of this user.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _repository(folder: str) -> str | None:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str], mode: str = "wb", **how: Any) -> Iterator[IO[Any]]:
-    """Yield a new file that takes the place of the one at path when it is complete; after an error it is removed.
+    """Yield a new file that takes the place of the file at path when it is complete; after an error it is removed.
 
     Other users get the permissions of the umask. A pipe or a device, such as /dev/stdout, is written to in place.
     """
@@ -156,7 +156,7 @@ def _beside(path: str) -> str:
 
 
 def check_shared(folder: str) -> None:
-    """Refuse a folder in which other users may give another name to what is not theirs."""
+    """Refuse a folder in which other users may rename files that are not theirs."""
     mode = os.stat(folder).st_mode
     if hasattr(os, "geteuid") and mode & 0o022 and not mode & stat.S_ISVTX:
         raise Error(f"{folder}: others may rename what is in it; run chmod +t on it, or take a folder that only you can write to")
@@ -185,13 +185,15 @@ _PREFIX, _LOCK = "process-", "lock"
 #: Seconds after which a folder without a lock is taken for abandoned.
 _ABANDONED = 3600
 
-#: The folder of a process, and the process: one that was forked has none.
+#: The folder of a process, and the process: a fork has no folder.
 _own: tuple[Owner, str, Any] | None = None
 _making = lock()
 
 
 def temporary(prefix: str) -> str:
-    """Return a new folder of this process. It is removed when the process ends; if that is killed, by another one."""
+    """Return a new folder of this process. It is removed when the process ends; if the process is killed, another process
+    removes it.
+    """
     import tempfile
 
     global _own
@@ -236,7 +238,7 @@ def _sweep(parent: str) -> None:
 
 
 def _abandoned(folder: str, changed: float) -> bool:
-    """Report whether no process has the lock of a folder. One that has just been made may have none yet."""
+    """Report whether no process has the lock of a folder. A folder that has just been made may not have a lock yet."""
     if time.time() - changed > _ABANDONED and not os.path.exists(os.path.join(folder, _LOCK)):
         return True
     with open(os.path.join(folder, _LOCK)) as lock:

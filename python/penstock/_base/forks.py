@@ -49,13 +49,13 @@ class Finalizer(weakref.finalize):  # type: ignore[type-arg]
     leave: Callable[[], object] | None
     #: The process that made it.
     pid: int
-    #: Those that are alive, and those that are being called.
+    #: The hooks that are alive, and the hooks that are being called.
     known: ClassVar[set[Finalizer]] = set()
 
     def __call__(self, _: object = None) -> Any:
         if self not in self.known:
             return None
-        if os.getpid() != self.pid:  # the child of a fork collects garbage before its hook has come to this one
+        if os.getpid() != self.pid:  # the child of a fork collects garbage before its hook has come to this object
             self.let_go()
             return None
         try:
@@ -104,7 +104,9 @@ def lock() -> Any:
 
 
 def shared(memory: mmap.mmap) -> mmap.mmap:
-    """Return memory that other processes write to: a child of a fork has memory of its own in its place, with what ``Holder`` names."""
+    """Return memory that other processes write to: a child of a fork has memory of its own in its place, with the contents that
+    ``Holder`` names.
+    """
     import ctypes  # noqa: F401  # before a fork, which has no time for it
 
     _memory.add(memory)
@@ -132,14 +134,16 @@ def disown(processes: Iterable[Any]) -> None:
 
 
 def leave_pipes(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipes to a program in a fork of its parent, without what waits in their buffers, and never wait for its end."""
+    """Close the pipes to a program in a fork of its parent, without the bytes that wait in their buffers, and never wait for
+    its end.
+    """
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             pipe.raw.close()  # type: ignore[attr-defined]
     process.returncode = 0
 
 
-#: How many forks there were from the first process to this one.
+#: How many forks there were from the first process to this process.
 _forks = 0
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 _memory: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()

@@ -26,8 +26,9 @@ def memory() -> int:
 def cores() -> int:
     """Return how many cores this process may use.
 
-    They are those that it is bound to, or fewer: by the quota of its control group, by ``PYTHON_CPU_COUNT`` of Python and
-    ``LOKY_MAX_CPU_COUNT`` of joblib, and in a task of a Dask worker by the threads of that worker, as there is a worker for the other cores.
+    They are the cores that it is bound to, or fewer: by the quota of its control group, by ``PYTHON_CPU_COUNT`` of Python and
+    ``LOKY_MAX_CPU_COUNT`` of joblib, and in a task of a Dask worker by the threads of that worker, as there is a worker for the
+    other cores.
     """
     return min(bound(), _allowed())
 

@@ -31,7 +31,7 @@ Mode = Literal["r", "c"]
 
 
 def choice(name: str, value: object, of: Any) -> None:
-    """Raise ValueError for an option that is none of a Literal's values."""
+    """Raise ValueError for an option that is not a value of a Literal."""
     known = get_args(of)
     if value not in known:
         *first, last = (f'"{known_value}"' for known_value in known)

@@ -8,7 +8,7 @@ import re
 #: Flags without a value, for sentences.
 _SWITCHES = "append|dedup|keep-encoded|outside|overwrite|resume|stratify|view"
 
-#: Flags with a word as their value, for sentences, and words that are none.
+#: Flags with a word as their value, for sentences, and words that look like flags but are not.
 _CHOICES = "align|alpha|cmyk|exif-orientation|from-|missing|names|normalize|on-error|sixteen-bit"
 _NO_CHOICE = r"(?:and|false|for|is|leaves|of|or|out|says|takes|to|true)\b"
 #: A value that is no word, such as a,b or x:label.

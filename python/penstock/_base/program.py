@@ -89,7 +89,8 @@ def uninterrupted() -> Iterator[None]:
 def start(
     name: str, arguments: Sequence[str], does: str, command: str | None = None, option: str = "", error: type[Error] = Error, **how: Any
 ) -> subprocess.Popen[bytes]:
-    """Start a program: ``command``, or the program that a variable such as PENSTOCK_FEED names, or the one installed with this package.
+    """Start a program: ``command``, or the program that a variable such as PENSTOCK_FEED names, or the program installed with
+    this package.
 
     Args:
         name: "feed" or "preprocess".

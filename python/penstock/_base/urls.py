@@ -19,7 +19,7 @@ _UNINDENTED = re.compile(r"\n(?=[^\s])")
 
 
 def line(text: str) -> str:
-    """Return text for one line of a terminal: with what cannot be printed escaped, line breaks too."""
+    """Return text for one line of a terminal: characters that cannot be printed are escaped, line breaks too."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
@@ -37,7 +37,7 @@ def bounded(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Return text for a terminal: ``printable``, and with each line after the first one indented."""
+    """Return text for a terminal: ``printable``, and with each line after the first indented."""
     return _UNINDENTED.sub("\n  ", printable(text))
 
 
@@ -66,7 +66,7 @@ _hidden: dict[str, str] = {}
 
 
 def hold(url: str, names: list[str]) -> str:
-    """Return a name by which programs that are started from now on know a URL, and add it to those that are to be released."""
+    """Return a name by which programs that are started from now on know a URL, and add it to the names that are to be released."""
     names.append(f"PENSTOCK_URL_{os.urandom(8).hex()}")
     _hidden[names[-1]] = url
     return names[-1]

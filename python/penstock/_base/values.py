@@ -66,7 +66,8 @@ def is_typed(value: Any) -> bool:
 def array(value: Any) -> np.ndarray:
     """Return a value as an array, which may be over its memory; bfloat16 as ``penstock.bfloat16.dtype()``.
 
-    Raise TypeError for a value that NumPy would take for another one. The result may be of a type that datasets do not have: see element_type.
+    Raise TypeError for a value that NumPy would take for another value. The result may be of a type that datasets do not have:
+    see element_type.
     """
     if type(value) is np.ndarray:
         found = value
@@ -91,7 +92,7 @@ _PLAIN = {bool, int, float, str, bytes, np.ndarray, *np.sctypeDict.values()}
 
 
 def _checked(value: Any) -> Any:
-    """Return a value that NumPy takes as it is, or refuse it. Values in lists and tuples are checked like others."""
+    """Return a value that NumPy takes as it is, or refuse it. Values in lists and tuples are checked like single values."""
     if isinstance(value, (list, tuple)):
         return value if _PLAIN.issuperset(map(type, value)) else [_checked(v) for v in value]
     if hasattr(value, "detach"):

@@ -32,10 +32,10 @@ class Columns:
 
 
 def columns(dataset: Any) -> Columns | None:
-    """Return the columns of a dataset in memory; None if it is not one of arrays alone.
+    """Return the columns of a dataset in memory; None if the dataset does not consist of arrays alone.
 
-    They are an array of NumPy or a tensor; a tuple, a named tuple or a dict of these; a TensorDataset or a StackDataset; a Subset
-    of one of them; or a table of pandas, polars or Arrow whose columns are all numbers.
+    The arrays are an array of NumPy or a tensor; a tuple, a named tuple or a dict of these; a TensorDataset or a StackDataset;
+    a Subset of one of them; or a table of pandas, polars or Arrow whose columns are all numbers.
     """
     kind = type(dataset)
     if _is_array(dataset):

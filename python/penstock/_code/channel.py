@@ -34,13 +34,15 @@ class Channel:
         return -1 if self._socket is None else self._socket.fileno()
 
     def send(self, message: bytes) -> None:
-        """Send a message: all of it, or, if this end does not block, what the socket takes now. ``flush`` sends the rest."""
+        """Send a message: the whole message, or, if this end does not block, the bytes that the socket takes now. ``flush``
+        sends the rest.
+        """
         length = self._length.pack(len(message))
         self._unsent.extend(map(memoryview, (length + message,) if len(message) < _CHUNK else (length, message)))
         self.flush()
 
     def flush(self) -> bool:
-        """Send what waits, and return whether all of it was sent."""
+        """Send the bytes that wait, and return whether all of them were sent."""
         while self._unsent:
             try:
                 sent = self._open().send(self._unsent[0])
@@ -55,7 +57,7 @@ class Channel:
         return True
 
     def waits(self) -> bool:
-        """Send what waits, and return whether some of it has to wait longer."""
+        """Send the bytes that wait, and return whether some have to wait longer."""
         try:
             return not self.flush()
         except ChannelClosed:
@@ -86,7 +88,7 @@ class Channel:
         return got >= size and got >= size + self._length.unpack_from(self._received)[0]
 
     def ready(self) -> bool:
-        """Return whether a message, or a part of one, has arrived."""
+        """Return whether a message, or a part of a message, has arrived."""
         return bool(self._received) or bool(select.select([self._open()], [], [], 0)[0])
 
     def close(self) -> None:

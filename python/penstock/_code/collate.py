@@ -22,7 +22,7 @@ room: Room | None = None
 
 
 def empty(nbytes: int) -> np.ndarray | None:
-    """Return memory of the slot; None if there is no slot, or not enough of it."""
+    """Return memory of the slot; None if there is no slot, or the slot has too little memory."""
     return None if room is None or not nbytes else room.take(nbytes)
 
 
@@ -146,7 +146,7 @@ def _containers(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _claimed(kind: type, table: Any) -> bool:
-    """Return whether a map of collate functions has one for a type."""
+    """Return whether a map of collate functions has a function for a type."""
     return table is not None and any(issubclass(kind, key) for key in table)
 
 
@@ -187,7 +187,9 @@ _REPLACED = (
 
 
 def default(batched: bool, torch: bool) -> Callable[[Any], Any]:
-    """Return what collates samples, or converts single ones, where the user gives no function: torch's functions, or those of this module."""
+    """Return the function that collates samples, or converts single samples, where the user gives none: torch's function, or a
+    function of this module.
+    """
     if not torch:
         return default_collate if batched else default_convert
     from torch.utils import data
@@ -269,7 +271,7 @@ def _integers(batch: Sequence[Any]) -> np.ndarray:
 
 
 def _mapping(of: Any, members: dict[Any, Any]) -> Any:
-    """Return a mapping like another, with attributes and default of that, and other members."""
+    """Return a mapping of the same type, attributes and default as another mapping, with other members."""
     try:
         if isinstance(of, MutableMapping):
             clone = copy.copy(of)
@@ -281,7 +283,7 @@ def _mapping(of: Any, members: dict[Any, Any]) -> Any:
 
 
 def _sequence(of: Any, members: list[Any]) -> Any:
-    """Return a sequence like another, with other members."""
+    """Return a sequence of the same type as another sequence, with other members."""
     try:
         if isinstance(of, MutableSequence):
             clone = copy.copy(of)

@@ -20,8 +20,8 @@ def of(value: Any) -> str:
     """Return a digest of a value that no process, hash seed or address changes.
 
     Numbers, text, bytes, paths, arrays, tensors, and lists, tuples, dicts and sets of these count with all
-    they have; an object counts with its class and with what pickle would keep of it. One that cannot be
-    pickled counts with its class alone.
+    they have; an object counts with its class and with the state that pickle would keep. An object that cannot be pickled
+    counts with its class alone.
     """
     d = _Digest()
     d.add(value)

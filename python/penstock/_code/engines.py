@@ -36,7 +36,7 @@ def check(engine: str) -> None:
 
 
 def run(engine: str, task: Task, ranks: int, path: str) -> None:
-    """Run the task of every rank on an engine, and return when all have ended; the error of one that fails is raised."""
+    """Run the task of every rank on an engine, and return when all have ended; the error of a task that fails is raised."""
     {"ray": _ray, "dask": _dask, "spark": _spark, "slurm": _slurm}[engine](task, ranks, path)
 
 
@@ -62,7 +62,7 @@ def _slurm(task: Task, ranks: int, path: str) -> None:
     """Run an array of jobs by sbatch.
 
     The task and its logs are in a folder next to the dataset, where all nodes see it. Unpickling runs code: the jobs know
-    the digest of the task, so that nobody who can give names in that folder gives them another one.
+    the digest of the task, so that nobody who can rename files in that folder gives them another task.
     """
     folder = above = os.path.dirname(os.path.abspath(path))
     os.makedirs(folder, exist_ok=True)
@@ -97,7 +97,7 @@ def _text(log: str) -> str:
 
 
 def _load(path: str, digest: str) -> Task:
-    """Return the task of a file, if it is the one that was submitted."""
+    """Return the task of a file, if it is the task that was submitted."""
     with open(path, "rb") as file:
         data = file.read()
     if hashlib.sha256(data).hexdigest() != digest:

@@ -73,7 +73,7 @@ def unpicklable(e: BaseException, where: str, note: str) -> Failure:
 
 
 def ended(pid: int | None, code: int | None, doing: str, more: str = "") -> RuntimeError:
-    """Return the error of a worker that exited unexpectedly, in torch's words, with what it was doing."""
+    """Return the error of a worker that exited unexpectedly, in torch's words, with the work that it was doing."""
     tail = f" It was in {doing}.{more}" if doing else more
     if code is not None and code < 0:
         try:
@@ -88,7 +88,7 @@ def ended(pid: int | None, code: int | None, doing: str, more: str = "") -> Runt
 
 
 def out_of_memory_kills() -> int:
-    """Return how many processes the kernel has ended in this control group because memory ran out; 0 if it does not say."""
+    """Return how many processes the kernel has ended in this control group because memory ran out; 0 if the kernel does not say."""
     try:
         with open("/proc/self/cgroup") as file:
             group = next((line.rstrip("\n").split(":", 2)[2] for line in file if line.startswith("0::")), "/")

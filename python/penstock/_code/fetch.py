@@ -84,7 +84,7 @@ class Meter:
         self.numbers[Board.phase] = 2
 
     def next(self, phase: int) -> None:
-        """End a phase, and begin the next one."""
+        """End a phase, and begin the next phase."""
         now, cpu = time.perf_counter_ns(), time.process_time_ns()
         self.times[phase] += now - self._since
         self.times[3] += cpu - self._cpu
@@ -121,7 +121,7 @@ def seed_of(work: Work, task: Task, record: Any) -> int:
 
 
 def records_of(work: Work, task: Task) -> list[Any]:
-    """Return the records of a batch as ``__getitem__`` gets them. With a seed, one that is no batch is a list of one, too."""
+    """Return the records of a batch as ``__getitem__`` gets them. With a seed, a single record also becomes a list, of length 1."""
     if not work.batched and work.seed is None:
         return [task.records]
     return task.records.tolist() if isinstance(task.records, np.ndarray) else list(task.records)
@@ -237,7 +237,7 @@ class IterableFetcher(Fetcher):
                     raise Error(f"the state is after {self._read} samples of a worker, and the dataset has {passed}: it is another dataset")
 
     def fetch(self, task: Task) -> Any:
-        """Return the next batch; raise StopIteration if there is none."""
+        """Return the next batch; raise StopIteration after the last batch."""
         if self._ended:
             raise StopIteration
         meter, work = self._meter, self._work
@@ -287,7 +287,7 @@ class SeededFetcher(Fetcher):
     So a record always gets its own random numbers, and a dataset without randomness does not pay for seeds.
     """
 
-    _CANDIDATES = 16  # of other records for one that fails
+    _CANDIDATES = 16  # how many other records are tried for a record that fails
 
     def __init__(self, work: Work, meter: Meter) -> None:
         assert work.seed is not None
@@ -367,7 +367,9 @@ class SeededFetcher(Fetcher):
             return _BLANK if self._work.on_error == "blank" else self._other(i, epoch, e)
 
     def _other(self, i: int, epoch: int, why: Exception) -> Any:
-        """Return the sample of another record in place of one that failed: which one is a function of the seed and the epoch."""
+        """Return the sample of another record in place of a record that failed: the choice is a function of the seed and the
+        epoch.
+        """
         n = len(self._dataset)
         for k in range(self._CANDIDATES):
             number = randomness.record_seed(self._seed, epoch, i, k, place=randomness.OF_OTHER)

@@ -115,7 +115,7 @@ class Gather:
         return collate.default(True, self._output == "torch")(self._of.samples(batch))
 
     def _valid(self, index: np.ndarray) -> np.ndarray:
-        """Return record numbers from 0 on; those below 0 count from the end."""
+        """Return record numbers from 0 on; numbers below 0 count from the end."""
         if index.size == 0:
             return index
         low, high = index.min(), index.max()
@@ -125,7 +125,7 @@ class Gather:
         return np.where(index < 0, index + self._records, index) if low < 0 else index
 
     def _take(self, source: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:
-        """Gather rows; with threads where there are enough of them. mode="raise" would copy twice, and the numbers are checked."""
+        """Gather rows; with threads where there are enough rows. mode="raise" would copy twice, and the numbers are checked."""
         rows = len(index)
         parts = min(self._threads, out.nbytes // _THREAD_BYTES, rows)
         if parts < 2:
@@ -149,7 +149,9 @@ class Gather:
 
 
 class GatherLoop(Loop):
-    """Batches of a Gather. ``num_workers`` is how far samplers are asked ahead, as torch asks them for its workers; there are none."""
+    """Batches of a Gather. ``num_workers`` is how far samplers are asked ahead, as torch asks them for its workers; a Gather
+    has no workers.
+    """
 
     #: As the loops of persistent workers have them.
     open = True
@@ -240,7 +242,9 @@ _ALONE = _alone()
 
 
 def _source(a: Any, output: str) -> tuple[np.ndarray, Callable[[np.ndarray], Any]]:
-    """Return an array or a tensor as what NumPy gathers, and what makes the caller's kind of array of rows."""
+    """Return the NumPy array over an array or a tensor, and the function that turns gathered rows into the caller's kind of
+    array.
+    """
     if isinstance(a, np.ndarray):
         a = a.view(np.ndarray)
         if output != "torch":
@@ -274,7 +278,9 @@ def _numbers(batch: Any) -> np.ndarray | None:
 
 
 def _collates_plainly() -> bool:
-    """Return whether torch's default_collate stacks arrays and tensors, as it does until the user changes default_collate_fn_map."""
+    """Return whether torch's default_collate stacks arrays and tensors, which holds until the user changes
+    default_collate_fn_map.
+    """
     import torch
     from torch.utils.data import _utils
 

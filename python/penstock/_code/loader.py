@@ -222,7 +222,7 @@ class UserLoader(Engine):
         self.epochs.load(dict(state_dict))
 
     def _check_workers(self, state: Mapping[str, Any]) -> None:
-        """Refuse a state that says something of workers, for another number of them."""
+        """Refuse a state that has states of workers, if its number of workers differs."""
         had, have = state.get("num_workers", self._workers()), self._workers()
         if had != have and any(s for s in state.get("workers", ())):
             raise Error(
@@ -293,7 +293,7 @@ def _pass_epoch(listener: Any, epoch: int) -> None:
 
 @functools.cache
 def _of_torch(kind: type) -> type:
-    """Return a class of loops as one of torch's iterators too, for those who ask whether a loop is one."""
+    """Return a class of loops that is also a class of torch's iterators, for programs that ask by isinstance."""
     if "torch" not in sys.modules:
         return kind
     from torch.utils.data import dataloader

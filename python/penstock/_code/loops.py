@@ -39,7 +39,8 @@ class Place:
         self.yielded = 0
         #: Returns the states of the workers after the batches that were yielded.
         self.states: Callable[[], list[Any]] = list
-        # With snapshots every n steps: the last one, and the number of batches before it. Then, batches since are made again to go on.
+        # With snapshots every n steps: the last snapshot, and the number of batches before it. Batches after the snapshot are
+        # made again to go on.
         self._base: dict[str, Any] | None = None
         self._base_at = 0
 
@@ -67,7 +68,7 @@ class Place:
 
 
 class Loop:
-    """An iterator over batches. It cannot be pickled. Threads may share it: each batch goes to one of them."""
+    """An iterator over batches. It cannot be pickled. Threads may share it: each batch goes to one thread."""
 
     def __init__(self, plan: Plan, work: Work, measures: Measures, options: Any) -> None:
         self._plan, self._work, self._measures, self._options = plan, work, measures, options
@@ -110,7 +111,7 @@ class Loop:
 
     @property
     def base_seed(self) -> int:
-        """The seed of the workers, or the one that they would have."""
+        """The seed of the workers, or, without workers, the seed that they would have."""
         return self._work.base_seed
 
     def __getstate__(self) -> Any:
@@ -205,7 +206,7 @@ class ParallelLoop(Loop):
         if options.prefetch_factor is not None and options.prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 with workers")
         self._factor = options.prefetch_factor or 2
-        self._largest = 0  # bytes of a batch, with what its records have in this process
+        self._largest = 0  # bytes of a batch, with the memory of its records in this process
         states = _of_workers(state, work.num_workers)
         self._pool = Pool(work, options.multiprocessing_context, states)
         self._workers = list(self._pool)  # as torch's iterators have them
@@ -224,7 +225,7 @@ class ParallelLoop(Loop):
     def _begin(self, first: int = 0) -> None:
         """Begin an epoch. Worker ``first`` makes its first batch."""
         n = self._work.num_workers
-        self._number = self._due = 0  # of the task that is sent next, and of the one whose batch is due
+        self._number = self._due = 0  # of the task that is sent next, and of the task whose batch is due
         self._worker: dict[int, int] = {}  # the worker of each task that is not delivered
         self._ready: dict[int, Reply] = {}  # replies that came before they were due
         self._active = [True] * n
@@ -261,7 +262,7 @@ class ParallelLoop(Loop):
         return [process.pid for process in self._pool]
 
     def _refill(self) -> None:
-        """Give a task in place of one that is done; with a limit of memory, as many as there is room for."""
+        """Give a task in place of a task that is done; with a limit of memory, as many tasks as there is room for."""
         if self._options.memory is None:
             self._give()
             return
@@ -269,7 +270,7 @@ class ParallelLoop(Loop):
             pass
 
     def _most(self) -> int:
-        """Return how many batches may be under way. With a limit of memory it is one, until the bytes of a batch are known."""
+        """Return how many batches may be under way. With a limit of memory it is 1 until the bytes of a batch are known."""
         most, memory = self._factor * self._work.num_workers, self._options.memory
         if memory is None:
             return most
@@ -281,7 +282,7 @@ class ParallelLoop(Loop):
         return min(most, memory // self._largest - 1) if self._largest else 1
 
     def _give(self) -> bool:
-        """Give the next task to a worker, if there is one and a worker has room for it; return whether it was."""
+        """Give the next task to a worker, if a task is left and a worker has room; return whether a task was given."""
         try:
             task = self._plan.next()
         except StopIteration:
@@ -409,7 +410,9 @@ class ParallelLoop(Loop):
 
 
 def _of_workers(state: Mapping[str, Any] | None, number: int) -> list[Any]:
-    """Return the states of a number of workers. Those of another number are empty, as load_state_dict refuses others."""
+    """Return the states of a number of workers. If the number differs, they are empty, as load_state_dict refuses states of
+    another number of workers.
+    """
     found: list[Any] = list((state or {}).get("workers", ()))
     return found if len(found) == number else [None] * number
 

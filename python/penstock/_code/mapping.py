@@ -141,7 +141,7 @@ class _Chunks:
 
 
 def _items(inputs: Any) -> Any:
-    """Return inputs as what is indexed by place."""
+    """Return inputs as a sequence that can be indexed by place."""
     if isinstance(inputs, (str, bytes, bytearray, memoryview)):
         raise TypeError(f"inputs is {_short(inputs)}; it is a list of inputs: [{_short(inputs)}]")
     if isinstance(inputs, Mapping):
@@ -197,7 +197,9 @@ def _settled(function: Function, items: Sequence[Any], fields: list[Field]) -> l
 
 
 def _calls(function: Function, items: list[Any]) -> list[Callable[[], Any]]:
-    """Return what returns the record of each input. A batched function is called with several at a time, and one by one if that fails."""
+    """Return the function that yields the record of each input. A batched function is called with several inputs at a time, and
+    with single inputs if that fails.
+    """
     if not is_batched(function):
         return [functools.partial(function, item) for item in items]
     try:

@@ -19,7 +19,7 @@ from .profile import Stack, hottest
 
 #: A wait shorter than this share of the loop is not what limits it.
 WAITS = 0.05
-#: The share of the time of workers from which there are too few of them.
+#: The share of the workers' time at work from which the workers count as too few.
 BUSY = 0.7
 
 
@@ -41,10 +41,10 @@ class Measures:
     _names: tuple[str, str] = ("the dataset", "collate_fn")  # of the method that makes samples, and of collate_fn
     _stacks: Counter[Stack] = field(default_factory=Counter)
     _dataset: Any = None  # whose samples may be stored
-    _storing: str = ""  # the code that stores the samples of the dataset; "" if there is none
+    _storing: str = ""  # the code that stores the samples of the dataset; "" if there is no such code
 
     def of(self, signature: Any, workers: int, collate: Any) -> None:
-        """Take note of what a loop is over."""
+        """Note which dataset a loop is over."""
         dataset = signature.dataset
         method = "__iter__" if signature.iterable else "__getitems__" if getattr(dataset, "__getitems__", None) else "__getitem__"
         self.workers = workers

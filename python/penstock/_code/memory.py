@@ -28,7 +28,7 @@ _ALIGNMENT = 64
 _KEPT = 16  # slots that are free, and keep their memory
 _AT_ONCE = 16  # slots by which the file grows, at least
 _LONGEST = 4 << 30  # by which it is doubled, at most
-_LONGEST_ON_DISK = 256 << 20  # by which half of it is added, at most
+_LONGEST_ON_DISK = 256 << 20  # by which it grows by half, at most
 _BYTES = Rows(np.dtype(np.uint8))
 
 
@@ -82,7 +82,7 @@ class Room:
         self.start = address
 
     def take(self, nbytes: int) -> np.ndarray | None:
-        """Return as many bytes of it, as an array of uint8; None if there is no room for them."""
+        """Return that many bytes of the memory, as an array of uint8; None if there is no room for them."""
         if nbytes > self.size - self._used:
             return None
         at = self._used
@@ -129,8 +129,8 @@ class Writer:
     def __init__(self, file: SharedFile) -> None:
         self._file, self._maps, self._freed = file, _Maps(file), deque[Lent]()
         self._slots: list[_Place] = []
-        self._free: dict[int, _Place] = {}  # those that the loader does not refer to, by number; this process may
-        self._vacant: list[_Place] = []  # more of them, whose memory was given back to the system
+        self._free: dict[int, _Place] = {}  # the slots that the loader does not refer to, by number; this process may
+        self._vacant: list[_Place] = []  # more such slots, whose memory was given back to the system
         self._end = _SLOTS
 
     @property
@@ -206,7 +206,8 @@ class Reader:
         self._places: dict[int, tuple[int, int]] = {}
 
     def slot(self, number: int, at: int, size: int, end: int) -> Callable[[int, int], np.ndarray]:
-        """Return what makes arrays of a slot that a worker has filled: it is lent as long as that, or one of them, exists.
+        """Return the object that makes arrays of a slot that a worker has filled. The slot is lent as long as the object or an
+        array exists.
 
         ``end`` is the end of the worker's mapped memory.
 

@@ -33,7 +33,7 @@ class Packed(NamedTuple):
 
 
 def pack(value: Any, room: Room | None, writer: Writer) -> Packed:
-    """Put the memory of a result into slots: into room, as far as there is some, or another one."""
+    """Put the memory of a result into slots: into room, as far as it has space, or into another slot."""
     stream, buffers = io.BytesIO(), list[np.ndarray]()
 
     def keep(buffer: pickle.PickleBuffer) -> None:

@@ -1,7 +1,6 @@
 """Copies of batches in page-locked memory: torch's, and a thread that makes them while the training step runs.
 
-It is for batches of Python code; those of a feeding process are in memory that _engine/pinned.py locks, without a
-copy.
+They are for batches of Python code; batches of a feeding process are in memory that _engine/pinned.py locks, without a copy.
 """
 
 from __future__ import annotations

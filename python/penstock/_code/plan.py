@@ -1,7 +1,7 @@
 """What a loop asks of the plan that it carries out, and a plan of tasks of any kind.
 
 A Plan gives Tasks in order, is told which of them were delivered, and has the part of a loader's state that says so.
-plans.py has the plans of datasets, _engine/recording.py those of batches that a feeding process makes.
+plans.py has the plans of datasets, _engine/recording.py the plans of batches that a feeding process makes.
 """
 
 from __future__ import annotations

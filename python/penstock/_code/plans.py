@@ -81,7 +81,7 @@ class TorchPlan(Plan):
 
 
 class SeededPlan(Plan):
-    """Penstock's order of one epoch, from a step on, without those steps that were yielded before."""
+    """Penstock's order of one epoch, from a step on, without the steps that were yielded before."""
 
     fixed = False
     light = True

@@ -106,7 +106,9 @@ class Pool:
         self._tell(at, message)
 
     def resume(self, epoch: int | None) -> list[bytes | None]:
-        """Have the workers begin another epoch, and return their states. Batches of the last one that they still make are dropped."""
+        """Have the workers begin another epoch, and return their states. Batches of the last epoch that they still make are
+        dropped.
+        """
         for at in self._workers:
             self._tell(at, pickle.dumps((None, at.reader.freed(), epoch), 5))
         states: list[bytes | None] = [None] * len(self._workers)
@@ -122,7 +124,9 @@ class Pool:
         return states
 
     def receive(self, seconds: float | None, needed: Sequence[int] | set[int]) -> tuple[int, Reply]:
-        """Return a reply, and the worker that it is from. Raise RuntimeError if none comes in that time, or one that is needed has ended."""
+        """Return a reply, and the worker that it is from. Raise RuntimeError if no reply comes in that time, or a worker that
+        is needed has ended.
+        """
         deadline = None if seconds is None else time.monotonic() + seconds
         self.alive()
         while not self._replies:
@@ -216,7 +220,9 @@ class Pool:
         return failure.ended(at.process.pid, code, doing, more)
 
     def _late(self, seconds: float, needed: Sequence[int] | set[int]) -> str:
-        """Return what is said if no batch came in time: who is waited for, what it does, and its stack."""
+        """Return the message for a batch that did not come in time: which worker is waited for, what the worker does, and its
+        stack.
+        """
         text = f"DataLoader timed out after {seconds:g} seconds"
         for number in sorted(needed):
             at = self._workers[number]

@@ -26,7 +26,8 @@ _WORDS = 624  # of the state of a Mersenne Twister
 #: The first place of the random numbers of user code, as in package cmd/internal/feed/external.
 _FUNCTION = 0x510E527FADE682D1
 
-#: Places of random numbers that are no function's of a pipeline: of the batches of a rank, of records in place of others, and of workers.
+#: Places of random numbers that are no function's of a pipeline: of the batches of a rank, of records that replace other
+#: records, and of workers.
 OF_BATCH, OF_OTHER, OF_WORKER = (1 << 32) + 1, (1 << 32) + 2, (1 << 32) + 3
 
 
@@ -101,9 +102,9 @@ def _mix(x: int) -> int:
 
 
 class _Words:
-    """The memory in which a Mersenne Twister has its words and its place in them, to see quickly whether its state is another one.
+    """The memory in which a Mersenne Twister has its words and its place in them, to see quickly whether its state has changed.
 
-    It is found, not assumed: memory without the words is not used, and then each state counts as another one.
+    The memory is searched for, not assumed: memory without the words is not used, and then each state counts as changed.
     """
 
     def __init__(self, address: int, size: int, words: Any) -> None:
@@ -117,7 +118,7 @@ class _Words:
         return self._numbers is not None
 
     def changed(self) -> bool:
-        """Return whether the memory is another one than at the last call, or not known."""
+        """Return whether the memory has changed since the last call, or is not known."""
         if not self.found:
             return True
         seen = bytes(self._numbers)
@@ -125,7 +126,9 @@ class _Words:
         return not same
 
     def mark(self) -> tuple[int, int]:
-        """Return the place and a word, in the order of the memory: a draw changes the place, or, at the end of the words, all of them."""
+        """Return the place and a word, in the order of the memory: a draw changes the place, or, at the end of the words, all
+        words.
+        """
         return self._numbers[0], self._numbers[_WORDS]
 
 
@@ -235,7 +238,7 @@ def seed_random(number: int) -> None:
         generator.seed(number)
 
 
-#: The words of module random's state, of which the last is a place in the others.
+#: The words of module random's state, of which the last is a place among the other words.
 _PYTHON = struct.Struct(f"<{_WORDS + 1}I")
 
 
@@ -246,7 +249,9 @@ def encode(states: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def decode(encoded: Any) -> tuple[Any, ...]:
-    """Return the states that ``encode`` was given; raise Error for values that it does not return, which a generator may not survive."""
+    """Return the states that ``encode`` was given; raise Error for values that ``encode`` does not return, which could crash a
+    generator.
+    """
     python, numpy = part(encoded, "python", list), part(encoded, "numpy", list)
     if len(python) != 3 or python[0] != 3 or not _is_bytes(python[1], _PYTHON.size) or not (python[2] is None or isinstance(python[2], float)):
         raise Malformed("python is not a state of module random")

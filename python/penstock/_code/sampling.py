@@ -112,7 +112,7 @@ _SAME = "begun"
 
 
 def owners(index_sampler: Any) -> list[Any]:
-    """Return the sampler that holds the state of the order, if there is one."""
+    """Return the sampler that holds the state of the order, if a sampler does."""
     return [s for s in (index_sampler, getattr(index_sampler, "sampler", None)) if stateful(s)][:1]
 
 
@@ -194,12 +194,12 @@ class SamplerEpoch:
                 self._private = randomness.state()
 
     def _cut_short(self, batch: Any) -> bool:
-        """Return whether a batch is shorter than others, so that the batch sampler has seen the end of its sampler."""
+        """Return whether a batch is shorter than other batches, so that the batch sampler has seen the end of its sampler."""
         batches = self._sampler
         return _plainly_batches(batches) and not batches.drop_last and len(batch) < batches.batch_size
 
     def state(self, given: int | None = None) -> dict[str, Any]:
-        """Return the state after what was given last, or, with 0, before anything was given."""
+        """Return the state after the batch that was given last, or, with 0, before the first batch."""
         own = self._own() if given is None else self._initial
         found: dict[str, Any] = {"given": self.given if given is None else given, **own}
         if not own or given == 0:
@@ -247,7 +247,7 @@ class SamplerEpoch:
         self._begun, self._first, self.given = begun or self._begun, first, given
 
     def pass_over(self, state: Mapping[str, Any]) -> None:
-        """Have a generator that is not global draw what it drew in an epoch that has ended: the next one goes on from there."""
+        """Have a generator that is not global draw what it drew in an epoch that has ended: the next epoch goes on from there."""
         if self._generator is None or "generator" not in (state.get("begun") or ()):
             return
         self.load(state)
@@ -284,7 +284,7 @@ class ArrayEpoch:
 
     @staticmethod
     def takes(batches: Any) -> bool:
-        """Return whether an object is of the very classes of torch: what is derived of them may do anything."""
+        """Return whether an object is of the very classes of torch: a subclass may do anything."""
         data: Any = sys.modules.get("torch.utils.data")
         return type(batches) is getattr(data, "BatchSampler", None) and type(batches.sampler) in (data.RandomSampler, data.SequentialSampler)
 
@@ -299,7 +299,7 @@ class ArrayEpoch:
         self.begin(int(state["given"]), state["drawn"])
 
     def pass_over(self, state: Mapping[str, Any]) -> None:
-        """Have a generator that is not global draw what it drew in an epoch that has ended: the next one goes on from there."""
+        """Have a generator that is not global draw what it drew in an epoch that has ended: the next epoch goes on from there."""
         if isinstance(state["drawn"], bytes):
             self.load(state)
             for _ in self.rest():
@@ -355,7 +355,7 @@ class ArrayEpoch:
         return own
 
     def check(self, state: Mapping[str, Any]) -> None:
-        """Raise Malformed for what is not the state of such an epoch."""
+        """Raise Malformed for a value that is not the state of such an epoch."""
         drawn, random = state.get("drawn"), hasattr(self._batches.sampler, "generator")
         if drawn is None and (not random or not state["given"]):
             return
@@ -373,7 +373,7 @@ def sampled(index_sampler: Any, generator: Any, arrays: bool) -> Any:
 
 
 def check_random(encoded: Any, generator: Any, made: bool = False) -> None:
-    """Raise Error if the global generators, and the loader's own if it has one, cannot go back to this state.
+    """Raise Error if the global generators, and the loader's own generator, if it has one, cannot go back to this state.
 
     ``made`` says that the sampler makes a generator of torch itself, when it is iterated over: then its state is no use before.
     """
@@ -414,7 +414,7 @@ def _plain(state: Any) -> Any:
     return state.tobytes() if isinstance(state, np.ndarray) else state if isinstance(state, str) else int(state)
 
 
-#: The largest values of parts of states of bit generators that are places in others, or flags.
+#: The largest values of parts of states of bit generators that are places in other parts, or flags.
 _PLACES = {"pos": 624, "buffer_pos": 4, "has_uint32": 1, "has_gauss": 1, "uinteger": (1 << 32) - 1}
 
 
@@ -435,7 +435,7 @@ def _unplain(state: Any, like: Any, name: str = "generator") -> Any:
     return number({name: state}, name, 0, _PLACES.get(name, (1 << 128) - 1 if name in ("state", "inc") else (1 << 64) - 1))
 
 
-#: How many of the first records of an order distinguish it from another one.
+#: How many of the first records of an order are compared to distinguish it from another order.
 _COMPARED = 4096
 
 
@@ -501,7 +501,7 @@ def seeded(signature: Signature, seed: int, rank: int, world_size: int) -> Order
     sampler: Any = signature.sampler
     if sampler is not None:
         sampler, implied = samplers.translate(sampler, n, batch_size=size, drop_last=drop_last)
-        seed_of(seed, implied)  # which refuses another one
+        seed_of(seed, implied)  # which refuses another state
         if "rank" in implied:
             given = (rank, world_size) if world_size > 1 else (None, None)
             rank, world_size = ranks(given[0], given[1], implied)

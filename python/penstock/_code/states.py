@@ -1,4 +1,5 @@
-"""What states of a loader of user code hold: each value is compared with what the run can have before it is used.
+"""The contents of states of a loader of user code: each value is compared with the values that the run can have before it is
+used.
 
 A state comes from a checkpoint, which may be of another run, of another release, or a stranger's.
 """
@@ -41,7 +42,7 @@ class Run:
     arrays: bool
 
     def check(self, state: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
-        """Raise Error for a state that this run cannot have, or that is of another one."""
+        """Raise Error for a state that this run cannot have, or that is of another run."""
         check_identity(state, identity)
         with checking():
             self._check(state, {name for name in state if name not in identity})
@@ -83,7 +84,7 @@ class Run:
             self._check_samples(sum(s.get("taken", 0) for s in states if s), step, max(1, workers))
 
     def _check_order(self, order: Mapping[str, Any], step: int) -> None:
-        """Raise Malformed for what a sampler's order after ``step`` batches cannot be."""
+        """Raise Malformed for a value that cannot be a sampler's order after ``step`` batches."""
         drawn = ArrayEpoch(self.index_sampler) if self.arrays and ArrayEpoch.takes(self.index_sampler) else None
         only(set(order), _ORDER if drawn is None else ("given", "drawn"))
         given = number(order, "given", step if self.signature.in_order else 0, step if self.signature.in_order else step + _UNDER_WAY)

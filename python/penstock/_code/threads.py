@@ -54,7 +54,7 @@ def _end(tasks: queue.SimpleQueue[Any], number: int) -> None:
 
 
 class _Tasks:
-    """Tasks of an event loop, in a thread of its own: at most a number of them at a time."""
+    """Tasks of an event loop, in a thread of its own: at most a number of tasks at a time."""
 
     def __init__(self, number: int) -> None:
         self._loop = asyncio.new_event_loop()

@@ -47,7 +47,7 @@ class Reply(NamedTuple):
     snapshot: bytes | None = None
     #: The records that on_error passed over, and why.
     skipped: tuple[tuple[Any, str], ...] = ()
-    #: How often each stack of user code was seen since the last reply; None if there was none.
+    #: How often each stack of user code was seen since the last reply; None if no stack was seen.
     stacks: dict[profile.Stack, int] | None = None
 
 
@@ -81,7 +81,7 @@ def run(work: Work, worker_id: int, file: SharedFile, end: socket.socket, state:
 
 
 def _leave(channel: Channel) -> None:
-    """Cease to be a worker, in a fork of one by user code: the memory that it shared with the loader is no more."""
+    """Cease to be a worker, in a fork of a worker by user code: the fork has no memory that it shares with the loader."""
     channel.leave()
     collate.room = None
     faulthandler.disable()
@@ -139,7 +139,7 @@ class _Worker:
         return begin is not None
 
     def answer(self, message: Any) -> list[bytes]:
-        """Do what the loader asks for, and return what to send: nothing after the end of an iterable dataset."""
+        """Do the task that the loader asks for, and return the reply: nothing after the end of an iterable dataset."""
         asked, freed, more = message
         self._writer.give_back(freed)
         if asked is None:
@@ -159,12 +159,12 @@ class _Worker:
                 self._fetcher = self._make()
             except Exception as e:
                 self._failed = failure.caught(e, self._where)
-        self._states, self._begun = (), None  # what the loader was sent of them may have been dropped
+        self._states, self._begun = (), None  # the messages about them that the loader was sent may have been dropped
         snapshot = self._snapshot() if self._failed is None else None
         return pickle.dumps(tuple(Reply(-1, RESUMED, snapshot=snapshot)), 5)
 
     def _reply(self, task: Task) -> Reply:
-        """Make a batch, and return what to send."""
+        """Make a batch, and return the reply."""
         if self._failed is not None:
             return Reply(task.number, FAILED, self._failed)
         info.to_torch()
@@ -238,7 +238,8 @@ def _dump_stacks(file: SharedFile) -> None:
 
 
 def _watch(parent: int | None, seen: profile.Profile) -> None:
-    """Look at the stack from time to time, and end this process when the loader's has ended, whatever it does then.
+    """Look at the stack from time to time, and end this process when the loader's process has ended, whatever this process does
+    then.
 
     User code that never returns ends, too.
     """

@@ -12,7 +12,7 @@ PROTECTED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "d
 
 
 class Attribute:
-    """An attribute that is kept as the argument, and shown as what it stands for.
+    """An attribute that is kept as the argument, and shown as the value that the argument stands for.
 
     ``vars(loader)`` has the argument, so that frameworks can make another DataLoader of it; ``loader.name`` returns
     the result of the loader's method ``_show`` for it.

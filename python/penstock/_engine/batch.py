@@ -196,7 +196,7 @@ class BatchDict(LoaderBatch[W], dict[str, W]):
 
     @classmethod
     def builder(cls, names: tuple[str, ...]) -> Callable[[Sequence[Any]], BatchDict[Any]]:
-        """Return what _of does, for values in the order of those names."""
+        """Return the function that makes the batch that _of makes, of values in the order of the given names."""
         return lambda values: cls(zip(names, values))
 
     # Those of dict, not of LoaderBatch.
@@ -241,7 +241,7 @@ class BatchTuple(LoaderBatch[V], tuple[V, ...]):
 
     @classmethod
     def builder(cls, names: tuple[str, ...]) -> Callable[[Sequence[Any]], BatchTuple[Any]]:
-        """Return what _of does, for values in the order of those names."""
+        """Return the function that makes the batch that _of makes, of values in the order of the given names."""
         return functools.partial(tuple.__new__, _class(names))
 
     def _replace(self, **values: Any) -> BatchTuple[Any]:
@@ -268,7 +268,7 @@ class BatchTuple(LoaderBatch[V], tuple[V, ...]):
         return self._asdict().items()
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a field, or the default if there is none of that name."""
+        """Return a field, or the default if no field has that name."""
         return self[name] if name in self._places else default
 
     @overload

@@ -477,7 +477,9 @@ class DataLoader(_Base[B]):
         return iter(self)
 
     def _after(self, step: int) -> Iterator[Any]:
-        """Yield the batches of the next epoch after the first ones, of which the batch sampler is asked for their records alone."""
+        """Yield the batches of the next epoch after its first batches. Of the first batches only the records are asked of the
+        batch sampler.
+        """
         from accelerate.data_loader import SkipBatchSampler
 
         mine, batches = vars(self), self.batch_sampler
@@ -537,7 +539,7 @@ class DataLoader(_Base[B]):
             raise Error(f'output="torch" needs PyTorch, which cannot be imported ({e}); install it, or take output="numpy"') from e
 
     def _public(self, values: Mapping[str, Any]) -> None:
-        """Set the attributes that a DataLoader has for its parameters; torch's has none for these two."""
+        """Set the attributes that a DataLoader has for its parameters; torch's DataLoader has no attributes for these two."""
         vars(self).update({name: v for name, v in values.items() if name not in ("shuffle", "multiprocessing_context")})
 
     def _collation(self, signature: Signature) -> Any:
@@ -643,7 +645,7 @@ class DataLoader(_Base[B]):
 
     @property
     def _is_accelerate_prepared(self) -> bool:
-        """Whether Accelerate's prepare takes this DataLoader as it is; it asks before it would make torch's of it."""
+        """Whether Accelerate's prepare takes this DataLoader as it is; it asks before it would make a DataLoader of torch of it."""
         if self._progress is None:
             self._progress = frameworks.prepared(self)
         return self._progress is not None
@@ -685,7 +687,7 @@ class DataLoader(_Base[B]):
 
     @property
     def pid(self) -> int | None:
-        """The feeding process, if this one started it."""
+        """The feeding process, if this process started it."""
         return getattr(self._engine, "pid", None)
 
     def __repr__(self) -> str:
@@ -891,7 +893,7 @@ _KEPT = frozenset(
      "_last", "_kind", "_drawn", "_warned")
 )  # fmt: skip
 
-#: Parameters of torch's DataLoader that Accelerate gives to one that it makes of this.
+#: Parameters of torch's DataLoader that Accelerate gives to the DataLoader of torch that it makes of this DataLoader.
 _OF_TORCH = frozenset(
     ("dataset", "batch_sampler", "collate_fn", "generator", "num_workers", "prefetch_factor", "persistent_workers", "timeout", "pin_memory",
      "multiprocessing_context")

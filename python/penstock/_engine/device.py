@@ -21,7 +21,7 @@ _cuda: Any = torch.cuda  # torch has no types for its streams and events
 _log = logging.getLogger("penstock")
 _said: set[str] = set()
 
-#: Batches that are copied or being copied, in addition to the one that the loop works on.
+#: Batches that are copied or being copied, in addition to the batch that the loop works on.
 AHEAD = 2
 _MAX_AHEAD = 64
 
@@ -78,9 +78,8 @@ class Normalizer:
 class Stage:
     """Copies batches to a device, on a separate stream, and converts bytes to floats there.
 
-    Batches of the host are held until their copies are done. A loop
-    that is ahead of its device by more than a few batches waits for it, so that no more memory of
-    the device is used than those few take.
+    Batches of the host are held until their copies are done. A loop that is ahead of its device by more than a few batches
+    waits for the device, so that these few batches bound the memory of the device.
     """
 
     def __init__(self, device: torch.device, finish: Mapping[str, Finish], ahead: int = AHEAD) -> None:
@@ -235,7 +234,7 @@ class PendingCopies:
         self._waiting: deque[tuple[list[Any], list[int]]] = deque()
 
     def settled(self, slots: list[int], wait: bool) -> list[int]:
-        """Take slots that nothing refers to, and return those whose copies are done; some, if it is to wait."""
+        """Take slots that nothing refers to, and return those whose copies are done; with waiting, at least some."""
         if slots:
             self._waiting.append((_events(), slots))
         done: list[int] = []

@@ -90,7 +90,7 @@ class Engine:
         return self.epochs.epoch
 
     def begins(self) -> Position:
-        """Return where the next loop begins, by what is known now."""
+        """Return where the next loop begins, as far as it is known now."""
         if (announced := self.epochs.announced) is not None:
             self.set_epoch(announced)
         return self.epochs.next

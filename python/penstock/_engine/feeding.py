@@ -43,7 +43,7 @@ class FeedLoader(Engine):
         self._pinning = request.pinning
         self.session = Session(request)
         self.stage, self._ahead = self.session.stage, request.ahead
-        self._received: Position | None = None  # in a loop: of the batch after those that were received
+        self._received: Position | None = None  # in a loop: of the batch after the batches that were received
 
     @property
     def records(self) -> int:
@@ -69,7 +69,7 @@ class FeedLoader(Engine):
         return epoch
 
     def staged(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
-        """Yield the batches of the next epoch, which go through a Stage if there is one: what a Prefetcher is."""
+        """Yield the batches of the next epoch, which go through a Stage if the loader has one: what a Prefetcher is."""
         self.session.alive()
         at = reached = dict(self.begins())
         epoch, waiting, received = at["epoch"], deque[tuple[Any, dict[str, Any]]](), 0
@@ -127,7 +127,7 @@ class FeedLoader(Engine):
         return self.session.next_batch(at)
 
     def _wants(self, waiting: int, ahead: int) -> bool:
-        """Return whether to receive a batch now: the one that the loop needs, or a later one that has arrived."""
+        """Return whether to receive a batch now: the batch that the loop needs, or a later batch that has arrived."""
         return waiting == 0 or (waiting <= ahead and self.session.has_next())
 
     def state_dict(self) -> dict[str, Any]:
@@ -171,7 +171,7 @@ class FeedLoader(Engine):
 
     @property
     def pid(self) -> int | None:
-        """The feeding process, if this one started it."""
+        """The feeding process, if this process started it."""
         child = self.session.child
         return None if child is None else child.pid
 

@@ -69,7 +69,9 @@ def sampler_of(loader: Any, order: Any, rank: int, world_size: int) -> Any:
 
 
 def accelerate_asks() -> bool:
-    """Return whether Accelerate's code reads an attribute: it asks the descriptor that asks the method that calls this one."""
+    """Return whether Accelerate's code reads an attribute: it asks the descriptor, which asks the method that calls this
+    function.
+    """
     states = sys.modules.get("accelerate.state")
     return (
         states is not None and bool(states.PartialState._shared_state) and str(sys._getframe(3).f_globals.get("__name__")).startswith("accelerate.")
@@ -184,10 +186,10 @@ class Preparation:
 
 
 def prepared(loader: Any) -> Preparation | None:
-    """Return what the Accelerator that asks makes of a DataLoader; None if it should build its own of it.
+    """Return what the Accelerator that asks makes of a DataLoader; None if the Accelerator should build a DataLoader itself.
 
-    It builds torch's DataLoader over a dataset of Python that its first process alone reads, or that is iterated over by several, which
-    nothing else would divide.
+    It builds torch's DataLoader over a dataset of Python that its first process alone reads, or that is iterated over by
+    several, which nothing else would divide.
     """
     frame = sys._getframe(2)  # that reads the property that calls this
     if not loader._of_torch or frame.f_code.co_name != "prepare_data_loader" or frame.f_globals.get("__name__") != "accelerate.accelerator":

@@ -60,7 +60,7 @@ class Jagged:
         return self._like(function(self.values), function(self.offsets))
 
     def to(self, *arguments: Any, **options: Any) -> Jagged:
-        """Return the same on a device, or with values of another type: the parameters are the same as of torch.Tensor.to."""
+        """Return the tensor on a device, or with values of another type: the parameters are the parameters of torch.Tensor.to."""
         values = self.values.to(*arguments, **options)
         return self._like(values, self.offsets.to(values.device, non_blocking=bool(options.get("non_blocking"))))
 
@@ -81,7 +81,7 @@ class Jagged:
         return self.map(lambda t: t.pin_memory())
 
     def nested(self) -> torch.Tensor:
-        """Return the same as a nested tensor of jagged layout (torch 2.4 and newer)."""
+        """Return the rows as a nested tensor of jagged layout (torch 2.4 and newer)."""
         return torch.nested.nested_tensor_from_jagged(self.values, self.offsets)
 
 

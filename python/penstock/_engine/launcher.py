@@ -1,4 +1,4 @@
-"""Which of several processes that train together this one is, as their launcher says it.
+"""Which of several processes that train together this process is, according to their launcher.
 
 It is for ``rank="auto"``, and for the warning of a DataLoader that would give all processes the same data.
 """
@@ -71,7 +71,7 @@ def automatic(world_size: int | None) -> tuple[int, int]:
 
 
 def warn_of_others() -> None:
-    """Warn that this process is one of several, and gets all the data as the others do."""
+    """Warn that this process is one of several, and gets all the data, as the other processes do."""
     try:
         found = training()
     except Error:

@@ -1,7 +1,7 @@
 """Batches that a batch_sampler lists: the feeding process makes the records, and workers of Python put them together.
 
-The engine is that of a user's own dataset, with its epochs and states; the numbers of records in its tasks are
-replaced by the records.
+The engine is the engine of a user's own dataset, with its epochs and states; the numbers of records in its tasks are replaced
+by the records.
 """
 
 from __future__ import annotations

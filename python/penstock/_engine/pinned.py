@@ -1,6 +1,6 @@
 """Page-locked memory, which CUDA devices read while the CPU continues.
 
-It calls NVIDIA's driver by ctypes: so torch, JAX and CuPy all know of the memory, and none of them has to be
+It calls NVIDIA's driver by ctypes: so torch, JAX and CuPy all know of the memory, and none of these packages has to be
 installed.
 """
 
@@ -47,7 +47,7 @@ class Pinning:
             self.state = f"no: {e}"
 
     def register(self, address: int, size: int) -> Callable[[], None] | None:
-        """Page-lock memory, and return what has to be called before it is unmapped; None if it cannot be."""
+        """Page-lock memory, and return the function to call before it is unmapped; None if it cannot be locked."""
         context = self._context
         if context is None:
             return None
@@ -67,7 +67,7 @@ class Pinning:
 
 
 class Context:
-    """The primary context of a device: the one that torch, CuPy and Numba use."""
+    """The primary context of a device: the context that torch, CuPy and Numba use."""
 
     def __init__(self, ordinal: int) -> None:
         self._owner = Owner()

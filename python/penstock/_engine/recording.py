@@ -1,7 +1,7 @@
 """Loops over batches whose records go through functions of the user: the feeding process makes them, workers of Python finish them.
 
-RecordLoader is a FeedLoader whose batches are tasks for the workers of _code/loops.py. functions/record.py has what
-they do.
+RecordLoader is a FeedLoader whose batches are tasks for the workers of _code/loops.py. functions/record.py has the code that
+the workers run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ _log = logging.getLogger("penstock")
 
 
 class _FeedPlan(Plan):
-    """The batches of the feeding process from a position on, as tasks of workers. ``at`` is the position after what was delivered."""
+    """The batches of the feeding process from a position on, as tasks of workers. ``at`` is the position after the delivered
+    batches.
+    """
 
     fixed = False
 

@@ -1,6 +1,6 @@
 """The parameters of a DataLoader: their checks, and what the first message to the feeding process says of them.
 
-signature.py checks those that torch has too, in torch's words.
+signature.py checks the parameters that torch has too, in torch's words.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Request:
     viewing: bool  # whether batches may be views of a dataset's files, which are mapped here
     kind: type  # of batches: BatchTuple or BatchDict
     sampler: Any  # as given, or the penstock sampler that stands for the other arguments
-    distributed: Any  # the DistributedSampler that says the epoch; None if there is none
+    distributed: Any  # the DistributedSampler that says the epoch; None if no sampler does
     functions: Any  # of transforms, which the engine has called; None if there are none
     recording: Any  # functions of whole records, which come after the engine's steps, and who calls all functions; None if there are none
 
@@ -179,7 +179,7 @@ def _cache_dir(opened: Iterable[Any]) -> Any:
 
 
 def _contents(given: Any, independent: Any) -> dict[str, str]:
-    """Return the contents of fields by their names, "independent" of those that lie on no image."""
+    """Return the contents of fields by their names, "independent" for fields that lie on no image."""
     none = dict.fromkeys(chosen(independent, "independent") or (), "independent")
     if given is None:
         return none
@@ -189,7 +189,7 @@ def _contents(given: Any, independent: Any) -> dict[str, str]:
 
 
 def _valid(signature: Signature, python: bool) -> None:
-    """Refuse what needs a process of Python, where there is none, and what names no sensible number."""
+    """Refuse parameters that need a process of Python where none is used, and numbers that make no sense."""
     if signature.worker_init_fn is not None and not python:
         raise ValueError(
             "worker_init_fn is called in worker processes of Python, and this dataset is read by a feeding process, which has none; leave it out: "
@@ -251,7 +251,7 @@ def _arrays(_: object, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def ranks(rank: Any, world_size: Any, implied: Mapping[str, Any]) -> tuple[int, int]:
-    """Return rank and world size: those that are given, that a sampler implies, or that the launcher says."""
+    """Return rank and world size: as given, as a sampler implies, or as the launcher says."""
     world_size = None if world_size is None else count("world_size", world_size, 1, _MAX_WORLD)
     if isinstance(rank, str):
         if rank != "auto":
@@ -404,7 +404,9 @@ def _shares(splits: Mapping[str, float] | None, split: str | None) -> str:
 
 
 def _slots(prefetch_factor: Any, workers: int) -> int:
-    """Return how many batches this process may have at a time: two in use, and those that wait; 0 leaves it to the feeding process."""
+    """Return how many batches this process may have at a time: two in use, and the batches that wait; with 0 the feeding
+    process chooses the number.
+    """
     if prefetch_factor is None:
         return 0
     return min(2 + count("prefetch_factor", prefetch_factor, 1, MAX_SLOTS) * max(1, workers), MAX_SLOTS)

@@ -50,7 +50,7 @@ _INT32 = Rows(np.dtype(np.int32))
 #: Layouts of batches that are known at most: each pair of a slot and a buffer has one.
 _MOST_LAYOUTS = 1024
 
-#: The position in a state; the rest of it says of which batches.
+#: The members of a state that are the position; all other members identify the batches.
 POSITION = ("epoch", "step", "done")
 
 
@@ -179,7 +179,9 @@ class Session:
         self.stream: dict[str, Any] | None = None
 
     def _welcomed(self) -> Any:
-        """Wait for the message that answers the hello. A feed of another release does not know all of it, which the error then says."""
+        """Wait for the message that answers the hello. A feed of another release does not know every member of the hello; the
+        error then says that the releases differ.
+        """
         try:
             return self._receive("welcome", seconds=_OPENING)
         except Error as e:
@@ -231,7 +233,9 @@ class Session:
         return {**stats, "diagnose": diagnose(stats, self._workers.number)}
 
     def explain(self, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
-        """Return a table of the steps of pipelines, where each runs, and its cost; ``more`` are rows of what runs after them."""
+        """Return a table of the steps of pipelines, where each runs, and its cost; ``more`` are rows of the steps that run
+        after the pipelines.
+        """
         from ..functions.costs import table
 
         device = [] if self.stage is None else [f.name for f in self.fields.values() if f.pending]
@@ -242,7 +246,7 @@ class Session:
     # new number and names the slots in use here: messages that were on the way then are ignored.
 
     def start(self, state: Mapping[str, Any]) -> None:
-        """Have the feeding process send the batches from a position on, and forget those it sent."""
+        """Have the feeding process send the batches from a position on, and forget the batches that it sent before."""
         with self._alone():
             self._begin_stream(state)
 
@@ -253,7 +257,7 @@ class Session:
             self._copies.wait()
         used = self._memory.used()
         self._pending.clear()
-        for _ in range(len(self._freed)):  # it takes back all but those that are held
+        for _ in range(len(self._freed)):  # it takes back all slots but the slots that are held
             if (lent := self._freed.popleft()).number in used:
                 self._freed.append(lent)
         self._slots_in_use = len(used)
@@ -518,7 +522,7 @@ class Session:
 
     @contextmanager
     def _checking(self) -> Iterator[None]:
-        """Close the DataLoader, and say why, if a message is none that a feeding process sends."""
+        """Close the DataLoader, and say why, if a message is not a message that a feeding process sends."""
         try:
             yield
         except Malformed as e:
@@ -529,10 +533,11 @@ class Session:
         raise Error(f"{self._wire.name}: unexpected message from feed: {e}") from None
 
     def _receive(self, kind: str, asked: int | None = None, seconds: float | None = None, deadline: float | None = None) -> Any:
-        """Wait for a message of a kind: for the answer to a request, if that has a number. Return that part of it, and the whole welcome.
+        """Wait for a message of a kind: for the answer to a request, if the request has a number. Return that part of the
+        message; of a welcome, return the whole message.
 
         "awake" and "sent" are any message.
-        Batches that come before an answer are for later, but before a start they are nobody's.
+        Batches that come before an answer are for later, but batches that come before a start are dropped.
         """
         deadline = deadline if seconds is None else time.monotonic() + seconds
         passed = 0

@@ -65,7 +65,7 @@ class Areas:
         self._mappings: list[Mapping] = []
         self._starts: list[int] = []
         self.size = 0
-        #: The slots that are lent, by number, and those that were.
+        #: The slots that are lent, by number, and the slots that were lent before.
         self.lent: dict[int, Lent] = {}
         hold(self)
 

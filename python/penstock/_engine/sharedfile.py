@@ -70,8 +70,8 @@ class SharedFile:
     def passed(cls, fd: int) -> SharedFile:
         """Return the memory that a feeding process passed.
 
-        It must be sealed against shrinking: a read of what is no longer there would end this process. The descriptor is
-        closed where it is refused.
+        It must be sealed against shrinking: a read beyond the end of the file would end this process. If the memory is refused,
+        the descriptor is closed.
         """
         import fcntl  # which Windows does not have
 
@@ -103,10 +103,10 @@ class SharedFile:
             data = data[_write(self.fd, data[: 1 << 30], self.size) :]
 
     def map(self, start: int, size: int) -> mmap.mmap:
-        """Map bytes of it, from a multiple of mmap.ALLOCATIONGRANULARITY on. They must be there."""
+        """Map bytes of the file, from a multiple of mmap.ALLOCATIONGRANULARITY on. The file must have these bytes."""
         if size > self.size - start:  # which Windows would add
             raise ValueError(f"{size} bytes from byte {start} on of a file of {self.size}")
-        # A mapping keeps a descriptor before Python 3.13, so there should be few of them.
+        # A mapping keeps a descriptor before Python 3.13, so there should be few mappings.
         return shared(mmap.mmap(self.fd, size, offset=start, **_UNTRACKED))
 
     def copy(self) -> SharedFile:

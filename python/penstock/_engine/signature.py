@@ -62,7 +62,7 @@ class Signature:
         """Check the arguments of a DataLoader, and return them.
 
         Args:
-            arguments: By name; those that are missing have their defaults, and others are passed over.
+            arguments: By name; missing arguments have their defaults, and unknown arguments are passed over.
             found: The meaning of ``num_workers=None``; None leaves it to the engine.
             iterable: Whether the dataset is iterated over; None looks at it.
 
@@ -103,7 +103,7 @@ def _is_torch(dataset: Any, name: str) -> bool:
 
 
 def _workers(workers: Any, given: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Return the number of workers, and how many batches each of them makes ahead."""
+    """Return the number of workers, and how many batches each worker makes ahead."""
     if workers is not None:
         workers = count("num_workers", workers, -(1 << 31))
         if workers < 0:
@@ -126,7 +126,7 @@ def _workers(workers: Any, given: Mapping[str, Any]) -> tuple[int | None, int | 
 
 
 def context(given: Any, workers: int | None) -> BaseContext | None:
-    """Return the context of multiprocessing that a name or an object stands for; None if none is given."""
+    """Return the context of multiprocessing that a name or an object stands for; None if no context is given."""
     if given is None:
         return None
     if workers == 0:

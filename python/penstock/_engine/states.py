@@ -1,4 +1,6 @@
-"""Checks of states that a DataLoader loads: whoever wrote the checkpoint, a value is compared with what the run can have before it is used."""
+"""Checks of states that a DataLoader loads: whoever wrote the checkpoint, a value is compared with the values that the run can
+have before it is used.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _FED = {
 }  # fmt: skip
 _LONGEST = 1 << 16
 
-#: Names of what a sampler, a dataset, or an iterator of one said of itself.
+#: Names of what a sampler, a dataset, or an iterator over a dataset returned as its own state.
 _USERS = ("sampler", "dataset", "iterator")
 _DEEPEST = 8
 
@@ -51,7 +53,7 @@ def seen(state: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def check_mapping(state: Any, *names: str) -> None:
-    """Raise Error if a state is not what a state_dict() of penstock returned, with those names."""
+    """Raise Error if a state is not a result of a state_dict() of penstock, with the given names."""
     if not isinstance(state, Mapping):
         raise Error(f"the state is {shown(state)}; it must be what state_dict() returned")
     if not {*POSITION, *names} <= state.keys():
@@ -61,7 +63,9 @@ def check_mapping(state: Any, *names: str) -> None:
 
 
 def _check_plain(value: Any, depth: int = 0) -> None:
-    """Raise Malformed for what is not a number, text, bytes, or a list or dict of these; but for what objects of the user said of themselves."""
+    """Raise Malformed for a value that is not a number, text, bytes, or a list or dict of these. States that objects of the
+    user returned are exempt.
+    """
     if isinstance(value, Mapping) if depth == 0 else type(value) is dict:
         for name in value:
             if type(name) is not str or depth > _DEEPEST:
@@ -108,7 +112,7 @@ def checking() -> Iterator[None]:
 
 
 def only(names: Any, known: Any) -> None:
-    """Raise Malformed if there are other names than those that are known."""
+    """Raise Malformed if there are names other than the known names."""
     more = [name for name in names if name not in known]
     if more:
         raise Malformed(f"it has {', '.join(map(shown, more[:4]))}")

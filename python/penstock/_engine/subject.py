@@ -1,4 +1,4 @@
-"""The subject of a DataLoader: datasets, and the records of them that torch's Subset and ConcatDataset name.
+"""The subject of a DataLoader: datasets, and the records that torch's Subset and ConcatDataset name.
 
 ``engine`` decides which engine loads a dataset, and ``resolve`` says what a feeding process is asked for.
 """
@@ -44,7 +44,7 @@ class Subject:
     transforms: dict[str, Any] | None = None
     records: int | None = None  # of the datasets; None if they were not opened here
     indices: np.ndarray | None = None
-    opened: tuple[Dataset | View, ...] = ()  # those that were given as objects
+    opened: tuple[Dataset | View, ...] = ()  # the datasets that were given as objects
 
     @property
     def count(self) -> int | None:
@@ -52,7 +52,7 @@ class Subject:
         return self.records if self.indices is None else len(self.indices)
 
     def ordered(self, order: samplers.Sampler) -> samplers.Sampler:
-        """Return the sampler of the datasets that visits the records in the order of one for these."""
+        """Return the sampler of the datasets that visits the records in the order of a sampler for the Subject's records."""
         if self.indices is None:
             return order
         if isinstance(order, samplers.Subset) and order.indices is not None:
@@ -74,7 +74,7 @@ class Unopened:
         return f"<{self._records} records of {redacted(repr(self.given))}>"
 
 
-#: Parameters that say what a feeding process does; nothing else does it.
+#: Parameters that say what a feeding process does; without a feeding process they have no effect.
 _FED = {
     "transforms": None, "independent": (), "contents": None, "batch_transforms": None, "splits": None, "prepare": "auto", "filters": None,
     "pack": None, "verify": "off", "cache_dir": None, "cache_size": None,
@@ -129,7 +129,7 @@ def _own(given: Mapping[str, Any]) -> str:
 
 
 def is_prepared(d: Any) -> bool:
-    """Return whether a dataset is one that preprocess made, or several of them, or some of their records."""
+    """Return whether a dataset is a dataset that preprocess made, or several such datasets, or some of their records."""
     if isinstance(d, (str, bytes, os.PathLike)):
         return True
     if type(d) is Dataset:
@@ -147,7 +147,7 @@ def is_prepared(d: Any) -> bool:
 
 
 def resolve(dataset: Any, fields: Any, split: str | None) -> Subject:
-    """Return what a dataset is, or several are; fields and split are those that were asked for besides."""
+    """Return the Subject of a dataset or of several; fields and split are the fields and the split that the caller asks for."""
     if split is not None and not isinstance(split, str):
         raise TypeError(f"split is {split!r:.60}; it must be the name of a split")
     if dataset is None:
@@ -235,7 +235,7 @@ def _opened(d: Dataset | View) -> _Part:
 
 
 def _torch_class(d: Any) -> str:
-    """Return the name of the class of torch, or of penstock.torch, whose very instance d is; what is derived of it may do anything."""
+    """Return the name of the class of torch, or of penstock.torch, whose very instance d is; a subclass may do anything."""
     for module, names in (("torch.utils.data", ("Subset", "ConcatDataset")), ("penstock.torch", ("TorchDataset",))):
         for name in names:
             if type(d) is getattr(sys.modules.get(module), name, None):

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-_pools: dict[int, ThreadPoolExecutor] = {}  # by process: a child of a fork has none of its parent's threads
+_pools: dict[int, ThreadPoolExecutor] = {}  # by process: a child of a fork does not have its parent's threads
 
 
 def divided(work: Callable[[int, int], object], rows: int, parts: int) -> None:
-    """Call work with the bounds of each of ``parts`` parts of rows, at least one: this thread has the first part, and others have the rest."""
+    """Call work with the bounds of each of ``parts`` parts of rows, at least one: this thread has the first part, and other
+    threads have the rest.
+    """
     from concurrent.futures import wait
 
     ends = [rows * k // parts for k in range(parts + 1)]

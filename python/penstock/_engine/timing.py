@@ -277,7 +277,7 @@ class _Observer:
                     self._busy.append(float(self._cuda.utilization()))
 
     def _children(self) -> dict[int, tuple[str, float]]:
-        """Return name and CPU time of the processes below this one; none where the system does not list them."""
+        """Return name and CPU time of the processes below this process; an empty list where the system does not list them."""
         found: dict[int, tuple[str, float]] = {}
         left = [os.getpid()] if self._known else []
         while left:
@@ -387,7 +387,7 @@ def _png(r: Report, path: str | os.PathLike[str]) -> None:
 
 
 _COLORS = {"wait": "#0072b2", "step": "#e69f00"}
-_LEAST = 1e-6  # of what is drawn, in seconds: the axis is logarithmic
+_LEAST = 1e-6  # of the drawn bars, in seconds: the axis is logarithmic
 
 
 def _curves(r: Report) -> dict[str, list[float]]:

@@ -56,7 +56,7 @@ class Files:
             self._used[field] = number
         n = count * rows.nbytes
         size = os.fstat(file.descriptor).st_size
-        if n > size - at:  # a read of what is no longer there would end this process
+        if n > size - at:  # a read beyond the end of the file would end this process
             raise CorruptError(f"{file.path}: it was truncated to {size} bytes, and a batch has {n} bytes from byte {at} on")
         if n == 0:
             return np.empty((count, *rows.shape), rows.dtype)

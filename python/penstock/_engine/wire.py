@@ -47,7 +47,8 @@ _PIECE = 1 << 16
 #: The part of a message that is the descriptor that came with it.
 DESCRIPTOR = "descriptor"
 
-#: Descriptors that may have come before their messages are complete. No piece has more than one, and few messages are cut.
+#: Descriptors that may have come before their messages are complete. No piece has more than one descriptor, and few messages
+#: are cut.
 _MOST_DESCRIPTORS = 2
 
 
@@ -56,7 +57,7 @@ class Malformed(Error):
 
 
 def number(message: Any, name: str, least: int = 0, most: int = _MAX_NUMBER) -> int:
-    """Return an integer of a message, which must be within those limits."""
+    """Return an integer of a message, which must be within the given limits."""
     value = part(message, name, int)
     if isinstance(value, bool) or not least <= value <= most:
         raise Malformed(f"{name} is {shown(value)}, and not from {least} to {most}")
@@ -72,7 +73,7 @@ def part(message: Any, name: str, kind: type) -> Any:
 
 
 def text(message: Any, name: str) -> str:
-    """Return a text of a message without what a terminal would obey, and not longer than an error may be."""
+    """Return a text of a message without control characters that a terminal would obey, and not longer than an error may be."""
     return printable(bounded(part(message, name, str)))
 
 
@@ -97,8 +98,8 @@ class Wire:
         self._connection, self.name, self._child = connection, name, child
         # An interrupt (Ctrl-C) may come between any two steps. Bytes are sent and received by one call that also notes
         # them, and each of these is set by one assignment: no message is cut in two, and none is lost.
-        self._outgoing: tuple[bytes, list[int]] = (b"", [])  # a message, and how many bytes of it were sent, part by part
-        # The bytes that come next, the parts after them, how many messages came before, but for those that wake, and
+        self._outgoing: tuple[bytes, list[int]] = (b"", [])  # a message, and how many of its bytes were sent, part by part
+        # The bytes that come next, the parts after them, how many messages came before, without messages that only wake, and
         # the descriptors that came with those bytes.
         self._incoming: tuple[bytes, list[Any], int, list[int]] = (b"", [], 0, [])
         self._ended: dict[str, Any] | None = None  # the message that is the last
@@ -136,7 +137,7 @@ class Wire:
             raise self._lost(e.strerror) from None
 
     def receive(self, deadline: float | None = None) -> dict[str, Any]:
-        """Wait for a message, until a time of time.monotonic if there is one, and return it."""
+        """Wait for a message, until a time of time.monotonic if a time is given, and return it."""
         need = _LENGTH.size
         while self._ended is None:
             data, parts, before, descriptors = self._incoming
@@ -156,7 +157,7 @@ class Wire:
 
     @property
     def received(self) -> int:
-        """How many messages were received, but for those that wake."""
+        """How many messages were received, without messages that only wake."""
         return self._incoming[2]
 
     def ready(self) -> bool:
@@ -194,7 +195,7 @@ class Wire:
             os.close(descriptor)
 
     def _limit(self, seconds: float | None) -> None:
-        """Set the timeout of the connection: a system call, where it is another."""
+        """Set the timeout of the connection: a system call, if it has changed."""
         if seconds != self._seconds:
             self._seconds = -1.0
             self._connection.settimeout(seconds)
@@ -254,7 +255,7 @@ class Wire:
 
 
 def _bytes(part: Any) -> bytes:
-    """Return the bytes of what recv or recvmsg returned."""
+    """Return the bytes in the result of recv or recvmsg."""
     found: bytes = part if isinstance(part, bytes) else part[0]
     return found
 

@@ -34,7 +34,7 @@ HEADER_BYTES = 4096
 _WILLNEED: int | None = getattr(mmap, "MADV_WILLNEED", None)
 _PAGE_SHIFT = mmap.PAGESIZE.bit_length() - 1
 
-#: The size up to which rows are read as what they are. Of more, only a part may be touched.
+#: The size up to which rows are read as a whole. Of larger rows only a part may be touched.
 _LARGE = 16 << 20
 
 
@@ -83,8 +83,8 @@ class Column:
     def touched(self, k: int, first: int, count: int) -> np.ndarray:
         """Return the array of extent k, as part does. Some of its rows are about to be touched.
 
-        They begin to be read, unless they follow the last ones or were read before. Without that the system reads around what is
-        touched, as much as it does for files that are read in their order: up to megabytes.
+        They begin to be read, unless they follow the last rows or were read before. Otherwise the system would read around each
+        touched page, as much as it does for files that are read in their order: up to megabytes.
         """
         mapped = self._mapped[k] if self._mapped else self._extent(k)
         mapped.check()
@@ -138,7 +138,7 @@ class _Mapped:
         return found.st_size if (found.st_dev, found.st_ino) == self._file else self._end
 
     def start(self, start: int, size: int) -> None:
-        """Start to read bytes of the map, unless they follow the last ones: there the system reads ahead."""
+        """Start to read bytes of the map, unless they follow the last bytes that were read: there the system reads ahead."""
         follows, self._next = start == self._next, start + size
         if size <= 0 or size > _LARGE:
             return
@@ -167,7 +167,7 @@ def _map(extent: Extent, column: Column, size: int, start: int) -> tuple[mmap.mm
     """Check the file of an extent, and map its bytes from start on; of a mapping without a descriptor, say which file it is."""
     global _with_descriptors
     with open_in(extent.folder, extent.path) as f:
-        if hasattr(os, "posix_fadvise"):  # else the system marks a page after what is asked for, and a touch of that reads ahead
+        if hasattr(os, "posix_fadvise"):  # else the system marks a page after those read, and its touch reads ahead
             os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
         reserve(f.fileno())
         status = os.fstat(f.fileno())
@@ -178,7 +178,7 @@ def _map(extent: Extent, column: Column, size: int, start: int) -> tuple[mmap.mm
         reads, file = column.mode == "r", f.fileno()
         if sys.platform == "linux" and _with_descriptors >= _MOST_DESCRIPTORS:
             return _map_without(file, length, start, reads), (status.st_dev, status.st_ino)
-        # Only what is written to needs memory, so that there need not be room for all of it.
+        # Only pages that are written to need memory, so that there need not be room for the whole map.
         if reads or sys.platform != "linux":
             made = mmap.mmap(file, length, access=mmap.ACCESS_READ if reads else mmap.ACCESS_COPY, offset=start)
         else:
@@ -189,7 +189,7 @@ def _map(extent: Extent, column: Column, size: int, start: int) -> tuple[mmap.mm
 
 
 def reserve(descriptor: int) -> None:
-    """Let this process have as many files open as the system allows it, if it comes near to what it allows itself."""
+    """Let this process have as many files open as the system allows it, if it comes near to its own limit."""
     if resource is None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

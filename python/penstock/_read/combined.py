@@ -30,8 +30,8 @@ _SHORT_RUN = 4
 class Kind:
     """What a view is: its parts, the fields and records that it makes of them, and their number.
 
-    ``opened`` is what the program has open of it, if that reads some of the fields. ``computed`` is what a program has found out for it, which
-    a copy does not ask again; None if that is nothing.
+    ``opened`` is the view as the program has it open, if the program reads some of the fields. ``computed`` is the result that
+    a program has computed for the view, which a copy does not ask for again; None without such a result.
     """
 
     opened: OpenedDataset | None = None
@@ -74,7 +74,7 @@ class Select(Kind):
 
     @classmethod
     def where(cls, base: Source, where: str, records: np.ndarray | None = None) -> Select:
-        """Return the records for which an expression holds; those are they, if they are known."""
+        """Return the records for which an expression holds; ``records`` are these records, if they were found before."""
         check_source(base)
         if not isinstance(where, str):
             raise TypeError(f"filter({where!r:.60}): the expression is a str, such as \"label = 'cat'\"")
@@ -126,7 +126,7 @@ class Zip(Kind):
 
 
 class Derive(Kind):
-    """Fields, and those that the program computes from them."""
+    """The fields of a view, and the fields that the program computes from them."""
 
     def __init__(self, base: Source, expressions: Sequence[Mapping[str, str]]) -> None:
         check_source(base)
@@ -186,7 +186,8 @@ class Concat(Kind):
         if fill is None:
             fields = _common(parts)
             if sum(part.format in ("hdf5", "zarr") and not part.manifest for whole in parts for part in whole.datasets()) > 1:
-                # The program knows the units and coordinates of files of other programs, and refuses to join others.
+                # The program knows the units and coordinates of files of other programs, and refuses to join fields in which
+                # they differ.
                 OpenedDataset(shared(), {"view": {"concat": [asked(part, reads=False) for part in parts]}}).close()
             records = self._in_all(parts, fields)
         else:
@@ -216,7 +217,7 @@ def _selected(base: Records | RaggedRecords, field: Field, rows: Rows) -> Record
 
 
 def _read_rest(view: Mapping[str, Any], fields: dict[str, Field], records: dict[str, Any], count: int) -> OpenedDataset:
-    """Open a view in the program, and add its fields to some; the program reads those that are not mapped here."""
+    """Open a view in the program, and add its fields to some; the program reads the fields that are not mapped here."""
     opened, places = OpenedDataset(shared(), {"view": view}), Places([Piece(0, 0, count)])
     for f in map(from_json, opened.found["fields"]):
         fields.setdefault(f.name, f)
@@ -242,7 +243,7 @@ def rows_of(base: Source, numbers: Chosen | Runs | None) -> Rows:
 
 
 def _common(parts: Sequence[Source]) -> dict[str, Field]:
-    """Return the fields of datasets, or raise Error if they are not the same in each."""
+    """Return the fields of datasets, or raise Error if they differ between the datasets."""
     first = parts[0]
     for i, part in enumerate(parts):
         if list(part.fields) != list(first.fields):

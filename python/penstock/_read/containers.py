@@ -49,9 +49,9 @@ def numbers(path: str) -> np.ndarray:
 
 
 def _cut(fields: dict[str, Field], places: dict[str, Any], records: int, folder: str | None) -> tuple[dict[str, list[Extent]], list[int]]:
-    """Return the extents of columns, cut where any of them begins another one, and the records of each.
+    """Return the extents of columns, cut where an extent of any column begins, and the records of each extent.
 
-    Those of values are whole, as offsets count the rows of the whole column.
+    The extents of values are whole, as offsets count the rows of the whole column.
     """
     firsts = {name: [0, *itertools.accumulate(p["count"] for p in places[name])] for f in fields.values() for name in column_names(f)}
     edges = sorted({0, records}.union(*(firsts[f.name] for f in fields.values() if not f.ragged)))

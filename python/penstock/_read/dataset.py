@@ -54,7 +54,7 @@ class SampleDataset:
         return self._sample(self.of[index])
 
     def __getitems__(self, indices: Any) -> list[Any]:
-        """Return the records of those numbers."""
+        """Return the records with these numbers."""
         found = self.of.__getitems__(indices) if hasattr(self.of, "__getitems__") else [self.of[i] for i in indices]
         return [self._sample(record) for record in found]
 
@@ -65,7 +65,9 @@ class SampleDataset:
 
 
 def has_type(dataset: Any, types: Sequence[str]) -> bool:
-    """Return whether records of a prepared dataset, or of a Subset or ConcatDataset of such, have arrays of one of some element types."""
+    """Return whether records of a prepared dataset, or of a Subset or ConcatDataset of prepared datasets, have arrays of any of
+    the given element types.
+    """
     if isinstance(dataset, Source):
         return any(f.dtype in types for f in dataset.fields.values())
     if type(dataset).__name__ == "TorchDataset":  # of tensors
@@ -269,7 +271,8 @@ class Dataset(Viewable):
             ds = ds.add_column("age", people, on="id", missing=-1)                # a table: the row of the same id
 
         In a folder, the column and a manifest are written, and nothing that exists; an HDF5 file is replaced by a new one. This
-        Dataset keeps its generation. The dataset must be one that penstock wrote, and its records all of those, not a split.
+        Dataset keeps its generation. The dataset must be one that penstock wrote, and must be open with all its records, not a
+        split.
 
         Args:
             name: The name of the field.
@@ -400,9 +403,9 @@ class Dataset(Viewable):
 
     @property
     def stored(self) -> np.ndarray:
-        """The place of each record among all that are stored, deleted ones included.
+        """The place of each record among all stored records, deleted records included.
 
-        It is the same in later generations, so that it identifies a record across them.
+        It is the same in later generations, so that it identifies a record across generations.
         """
         return np.concatenate([np.arange(a, b) for a, b in self._ranges])
 
@@ -506,7 +509,7 @@ class Dataset(Viewable):
         return layout
 
     def check_place(self) -> None:
-        """Raise Error if another dataset has taken the place of this one at its path, from which other processes read."""
+        """Raise Error if another dataset has taken the place of this dataset at its path, from which other processes read."""
         if self._is_remote or stamp(self._folder) != self._stamp:
             now = Dataset.__new__(Dataset)
             now.__dict__.update(self.__getstate__())
@@ -613,8 +616,8 @@ def open_dataset(
 
     Args:
         path: The folder, the file or the URL, such as "s3://lab/ds". A .npy file is a dataset of one field, which has the name of the file.
-        fields: The names of those that are wanted, in that order; None is all but the names of the
-            records' files, for which there is ``Dataset.source_name``.
+        fields: The names of the fields to open, in that order; None is all fields but the names of the records' files, for
+            which there is ``Dataset.source_name``.
         split: Open that part of the dataset alone.
         mode: With "c" arrays can be written to, and what is written stays in this process. "r" is
             read-only. A view is read-only.

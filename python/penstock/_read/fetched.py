@@ -47,7 +47,7 @@ class JointRead:
         return {name: values[name] if name in values else self._records[name][record] for name in self._shown}
 
     def many(self, records: np.ndarray) -> Batch[Any]:
-        """Return the records of those numbers."""
+        """Return the records with these numbers."""
         for name in self._mapped:
             if hasattr(self._records[name], "announce"):
                 self._records[name].announce(records)

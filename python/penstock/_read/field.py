@@ -71,8 +71,9 @@ class Field:
         classes: Names of the values 0, 1, ... of a label.
         normalization: The mean and std of an image field, or None.
         ragged: A record has any number of rows.
-        content: "utf-8" for text, "image" for encoded image files, "images" for any number of them, "source-name" for the record's
-            name in the source, all of them ragged uint8; "mask", "boxes" or "keypoints", see below; "sparse" for rows that are mostly zero.
+        content: "utf-8" for text, "image" for encoded image files, "images" for any number of image files, "source-name" for
+            the record's name in the source, all of them ragged uint8; "mask", "boxes" or "keypoints", see below; "sparse" for
+            rows that are mostly zero.
         image: The field of images that it lies on; "" if there is one only.
         instances: Fields with the same name here have the same number of rows in each record.
         dims: The names of the axes, if they are known: the axis of the records, and then the axes of ``shape``; "" for an axis without a name.
@@ -151,8 +152,8 @@ class Field:
         """Return stored values as float32, in a new array or in out.
 
         bfloat16 is decoded. Bytes that the dataset has a normalization for, not applied yet,
-        are normalized: ``values`` is then one record or a batch of them. The results are those
-        of torchvision and of penstock's own transforms, bit for bit.
+        are normalized: ``values`` is then one record or a batch of them. The results are the results of torchvision and of
+        penstock's own transforms, bit for bit.
         """
         if out is None:
             out = np.empty(np.shape(values), np.float32)
@@ -236,7 +237,7 @@ def from_json(entry: Any) -> Field:
 
 
 def shape_of(shape: Any, name: str) -> tuple[int, ...]:
-    """Return the shape that an entry or a message says, if it is one."""
+    """Return the shape in an entry or a message; refuse a value that is no shape."""
     if not isinstance(shape, list) or len(shape) > 7 or not all(type(n) is int and n > 0 for n in shape) or math.prod(shape) > _MAX_VALUES:
         raise CorruptError(f"field {name!r}: {shape!r:.200} is no shape")
     return tuple(shape)

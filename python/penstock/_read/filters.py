@@ -14,7 +14,7 @@ _OPERATORS = ("==", "!=", "<", "<=", ">", ">=", *_MANY)
 
 
 def to_text(filters: Any) -> str:
-    """Return filters as an expression; an empty one if there are none.
+    """Return filters as an expression; an empty expression if there are no filters.
 
     Raises:
         TypeError: They are neither an expression nor a list, or a value is neither a number nor a text.

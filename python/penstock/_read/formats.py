@@ -63,7 +63,7 @@ def with_records(path: Any, records: str | None, align: str | None) -> Any:
 
 
 def stamp(path: str) -> Stamp:
-    """Return the stamp of the dataset at path: the stamp of its manifest or of its HDF5 file; None if there is none."""
+    """Return the stamp of the dataset at path: the stamp of its manifest or of its HDF5 file; None if the path has no dataset."""
     path = file_of(path)
     try:
         s = os.stat(path if _is_folder_of_arrays(path) else _stamped(path))

@@ -1,4 +1,4 @@
-"""Records that a program finds: those for which an expression holds, and those with the same key.
+"""Records that a program finds: the records for which an expression is true, and the records with the same key.
 
 The program reads files, so a table in memory that is joined is written to a temporary dataset first.
 """

@@ -1,6 +1,6 @@
 """Tables of pandas, polars, Arrow and DuckDB: as a file that the programs read, as records, and made of records.
 
-All of them go through pyarrow, which is imported when a table is met.
+All tables go through pyarrow, which is imported when a table is met.
 """
 
 from __future__ import annotations

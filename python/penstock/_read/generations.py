@@ -44,7 +44,7 @@ def split(path: str) -> tuple[str, str | None]:
 
 
 def options(url: str) -> tuple[str, str]:
-    """Take the options off a URL. Of a path, there are none."""
+    """Take the options off a URL. A path has no options."""
     if "://" not in url:
         return url, ""
     address, query, rest = url.partition("?")
@@ -52,13 +52,13 @@ def options(url: str) -> tuple[str, str]:
 
 
 def at(path: str, generation: int | str) -> str:
-    """Return the path or the URL of a generation of the dataset that has this one."""
+    """Return the path or the URL of a generation of the dataset with this path or URL."""
     address, rest = options(path)
     return f"{address}@{generation}{rest}"
 
 
 def _url(url: str, generation: int | str) -> str:
-    """Return the URL of a dataset without the generation that it names, which must be that one."""
+    """Return the URL of a dataset without the generation that it names, which must be the given generation."""
     address, rest = options(url)
     base, named = address.rpartition("@")[::2]
     if not base or not _TAG.match(named):

@@ -21,8 +21,8 @@ class Layout:
     """Fields, and where the rows of their arrays are.
 
     ``columns`` are by name: the name of the field or, for a ragged field, NAME.values and
-    NAME.offsets. A field that cannot be mapped has none. ``counts`` are the records of every shard. ``manifest`` is empty for an HDF5 file
-    that penstock did not write.
+    NAME.offsets. A field that cannot be mapped has no columns. ``counts`` are the records of every shard. ``manifest`` is empty
+    for an HDF5 file that penstock did not write.
     """
 
     path: str

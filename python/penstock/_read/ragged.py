@@ -87,7 +87,7 @@ class Ragged:
         return (self[i] for i in range(len(self)))
 
     def copy(self) -> Ragged:
-        """Return the same in memory of its own."""
+        """Return a copy of the records in new memory."""
         return numbered(self._like(self.values.copy(), self.offsets.copy()), *self._numbers)
 
     def _like(self, values: np.ndarray, offsets: np.ndarray) -> Ragged:
@@ -234,7 +234,7 @@ class RaggedRecords:
         return np.concatenate([np.diff(s) for s in spans]) if spans else np.zeros(0, np.int64)
 
     def take(self, indices: Any) -> Ragged:
-        """Return the records of those numbers, which may repeat, in memory of their own."""
+        """Return the records with these numbers, which may repeat, in memory of their own."""
         return self._many(self._places.indices(indices))
 
     def _many(self, records: np.ndarray) -> Ragged:
@@ -351,7 +351,9 @@ def framed(files: Ragged) -> np.ndarray:
 
 
 def files_of(record: np.ndarray, field: str, number: int) -> list[np.ndarray]:
-    """Return the image files of a record of content "images": parts of it. Errors name the field and the record's number."""
+    """Return the image files of a record of content "images", as parts of the record. Errors name the field and the record's
+    number.
+    """
     found: list[np.ndarray] = []
     while len(record):
         end = IMAGE_HEAD + int.from_bytes(record[:IMAGE_HEAD].tobytes(), "little")

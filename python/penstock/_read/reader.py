@@ -1,7 +1,7 @@
 """The program that opens and reads datasets for this process: ``penstock feed --records``.
 
-It alone interprets HDF5, Zarr and buckets. Of arrays that lie as they are in files of this machine it says where, and they
-are mapped here; it reads the others.
+It alone interprets HDF5, Zarr and buckets. For arrays that lie uncompressed in files of this machine it returns their places,
+and they are mapped here; it reads all other arrays.
 """
 
 from __future__ import annotations
@@ -63,11 +63,12 @@ class Reader:
         self.left: deque[tuple[int, int]] = deque()
 
     def ask(self, message: Mapping[str, Any]) -> Any:
-        """Send a request that is answered by a line, and return it. Raise Error if the answer is one."""
+        """Send a request that is answered by a line, and return the answer. Raise Error if the answer is an error."""
         return self.request(_line(message), lambda answer, _: answer)
 
     def request(self, text: bytes, receive: Callable[[Any, Any], _T], starts: int = 0) -> _T:
-        """Send a request, and return what ``receive`` makes of the object that answers it, None of a read, and of the stream after that.
+        """Send a request, and return what ``receive`` makes of the object that answers it, None for a read, and of the stream
+        after the object.
 
         ``starts`` is the value of Reader.starts from when the requested dataset was opened. Raise Restarted if the program
         was started again since then.
@@ -95,7 +96,9 @@ class Reader:
             return received
 
     def _start(self) -> None:
-        """Start the program, in the place of one of the parent of this process, or of one that has not ended its answer."""
+        """Start the program, in the place of a program of this process's parent, or of a program that has not finished its
+        answer.
+        """
         pipe = subprocess.PIPE
         with uninterrupted():
             if self._finalizer is not None:
@@ -255,7 +258,7 @@ class OpenedDataset:
 
 
 def _file(path: str) -> tuple[int, int, int] | None:
-    """Return what tells a file from one that replaces it; None if there is no file at the path."""
+    """Return an identity that tells a file from a file that replaces it; None if there is no file at the path."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
 """A field of fixed size over all shards of a dataset, or of a view.
 
 Places says in which extent of which file a record is. Records are mapped: a slice is a view of a file where that has
-it in one piece. Derived fields have the same methods, and take their values from other fields: Selected and
-Concatenated are those of views.
+it in one piece. Derived fields have the same methods, and take their values from other fields: Selected and Concatenated are
+the records of views.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Places:
         return self._parts[k], self._starts[k] + at
 
     def index(self, key: Any) -> int:
-        """Return a record number that counts from 0, for one that may count from the end."""
+        """Return a record number that counts from 0, for a number that may count from the end."""
         if isinstance(key, (bool, np.bool_)):
             raise IndexError(f"a record is chosen by its number, not by {key!r}")
         record = operator.index(key)
@@ -118,7 +118,7 @@ class Records:
         self.dtype = column.dtype
         self.shape = (places.count, *column.shape)
         self._column, self._places = column, places
-        self._in_memory = False  # the last take was that fast: the next one needs no hints
+        self._in_memory = False  # the last take was that fast: the next take needs no hints
 
     @property
     def ndim(self) -> int:
@@ -134,7 +134,7 @@ class Records:
 
     @property
     def parts(self) -> list[np.ndarray]:
-        """The arrays of this one's shards. No bytes are copied."""
+        """The arrays of the shards. No bytes are copied."""
         return [self._part(k) for k in range(len(self._places.pieces))]
 
     def __len__(self) -> int:
@@ -220,10 +220,10 @@ class Records:
         return self._slice(0, len(self), 1)
 
     def take(self, indices: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the records of those numbers, which may repeat, as an array of their own.
+        """Return the records with these numbers, which may repeat, as a new array.
 
-        With ``out``, a C-contiguous array of that shape and type, they are written there.
-        If the last ones came from a disk, all reads are started before the first is waited for.
+        With ``out``, a C-contiguous array of that shape and type, they are written there. If the last records came from a disk,
+        all reads are started before the first is waited for.
         """
         records = self._places.indices(indices)
         shape = (len(records), *self.shape[1:])
@@ -253,7 +253,9 @@ class Records:
             self._take_across(records, out)
 
     def announce(self, records: np.ndarray) -> None:
-        """Start to read the first of the records, for numbers that Places.indices returned, unless the last ones were in memory."""
+        """Start to read the first of the records, for numbers that Places.indices returned, unless the last records were in
+        memory.
+        """
         if not self._in_memory:
             self._prefetch(records[: max(1, _AHEAD // max(1, self._column.row_bytes))])
 
@@ -267,7 +269,7 @@ class Records:
             self._column.prefetch(k, rows[parts == k])
 
     def _take_across(self, records: np.ndarray, out: np.ndarray) -> None:
-        """Take records of several pieces: large ones one by one, and small ones piece by piece."""
+        """Take records of several pieces: large records one by one, and small records piece by piece."""
         parts, rows = self._places.rows(records)
         there = np.unique(parts).tolist()
         if self._column.row_bytes < _LARGE:
@@ -364,7 +366,7 @@ class Runs:
         return found
 
 
-#: The records of a view by their numbers in another one.
+#: The records of a view by their numbers in another view or dataset.
 Rows = Union[range, Runs, np.ndarray]
 
 
@@ -450,7 +452,7 @@ def _element(index: Any) -> Any:
 
 
 def _axes(element: Any) -> int:
-    """Return how many axes an index is of; None, True and False make new ones."""
+    """Return how many axes an index uses; None, True and False make new axes."""
     if element is None or element is Ellipsis or isinstance(element, (bool, np.bool_)):
         return 0
     return element.ndim if isinstance(element, np.ndarray) and element.dtype == bool else 1

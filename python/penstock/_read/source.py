@@ -69,7 +69,7 @@ class Source:
         return Batch({name: self._records[name][key] for name in self.fields}, count)
 
     def __getitems__(self, indices: Any) -> Batch[Any]:
-        """Return the records of those numbers, in memory of their own."""
+        """Return the records with these numbers, in memory of their own."""
         return self._many(self.indices(indices))
 
     def _many(self, records: np.ndarray) -> Batch[Any]:
@@ -82,7 +82,9 @@ class Source:
             self._one, self._many, self._range = together.one, together.many, together.range  # type: ignore[method-assign]
 
     def indices(self, key: Any) -> np.ndarray:
-        """Return the record numbers, from 0 on, that a list, an array or a mask chooses. Raise IndexError if there is one that does not exist."""
+        """Return the record numbers, from 0 on, that a list, an array or a mask chooses. Raise IndexError for a record that
+        does not exist.
+        """
         return self._places.indices(key)
 
     def source_name(self, record: int) -> str:
@@ -94,7 +96,7 @@ class Source:
         return [self]
 
     def check_place(self) -> None:
-        """Raise Error if another dataset has taken the place of one of these at its path."""
+        """Raise Error if another dataset has taken the place of a dataset of the Source at its path."""
         raise NotImplementedError
 
     def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
@@ -164,13 +166,13 @@ class Source:
 
 
 def check_source(part: Any) -> None:
-    """Raise TypeError for what is no dataset, and no view."""
+    """Raise TypeError for an object that is neither a dataset nor a view."""
     if not isinstance(part, Source):
         raise TypeError(f"{urls.redacted(repr(part))[:60]} is not a dataset; give penstock.open(path), or a view of such")
 
 
 def check_shared(base: Source) -> None:
-    """Raise Error if a dataset may have been written to in the memory of this process, which no other one reads."""
+    """Raise Error if a dataset may have been written to in the memory of this process, which no other process reads."""
     for part in base.datasets():
         if part.mode == "c":
             raise Error(f"{part.path} was opened with mode='c'; a view that another process reads needs datasets with mode='r'")

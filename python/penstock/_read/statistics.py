@@ -24,10 +24,10 @@ _STEP = 32 << 20
 
 @dataclass(frozen=True)
 class Statistics:
-    """Statistics of a field, over all its axes but those that were kept: arrays that are broadcast to a record.
+    """Statistics of a field, over all its axes but the kept axes: arrays that are broadcast to a record.
 
     Args:
-        mean: The mean of finite values; NaN where there is none.
+        mean: The mean of finite values; NaN where there is no finite value.
         std: Their standard deviation, divided by their number as ``numpy.std``.
         min: The least.
         max: The largest.

@@ -113,7 +113,7 @@ class Viewable(Source):
         return View(Derive(self, [{"name": name, "expression": text} for name, text in expressions.items()]))
 
     def zip(self, *others: Source) -> View:
-        """Return a view of the fields of several datasets side by side: record i has what record i of each has.
+        """Return a view of the fields of several datasets side by side: record i has the values of record i of each dataset.
 
         All must have the same number of records, and fields of different names: ``other.select(rename={"x": "y"})``.
         """
@@ -124,7 +124,8 @@ class Viewable(Source):
 
         Args:
             others: The datasets and views that follow.
-            fill: A value for each field that some of them lack, as in ``join``. Without it, all must have the same fields.
+            fill: A value for each field that is missing in some of them, as in ``join``. Without it, all must have the same
+                fields.
         """
         return View(Concat([self, *others], fill))
 
@@ -184,7 +185,9 @@ class Viewable(Source):
         return view
 
     def _coordinates(self, by: dict[str, Any], coords: bool | Iterable[str], fields: Sequence[str]) -> list[Any]:
-        """Open the coordinates of axes that windows have, but for those that are fields already, and add them to the outputs."""
+        """Open the coordinates of axes that windows have, except coordinates that are fields already, and add them to the
+        outputs.
+        """
         if coords is False:
             return []
         known = self.coordinates()
@@ -316,7 +319,7 @@ class View(Viewable):
         return ""
 
     def check_place(self) -> None:
-        """Raise Error if another dataset has taken the place of one of these at its path."""
+        """Raise Error if another dataset has taken the place of a dataset of the view at its path."""
         for d in self.datasets():
             d.check_place()
 
@@ -425,7 +428,7 @@ class Windowed(View):
 
         Args:
             records: Record numbers, such as the ``indices`` of a batch.
-            field: The field whose windows are meant, if fields have windows of their own; None is the first one.
+            field: The field whose windows are meant, if fields have windows of their own; None is the first of these fields.
         """
         out, origins, found = self.output(field), self.origins(records), {}
         for k, cut in enumerate(out.cuts):
@@ -437,7 +440,7 @@ class Windowed(View):
         return found
 
     def output(self, field: str | None) -> Output:
-        """Return a field of the windows; None is the first one."""
+        """Return a field of the windows; None is the first field."""
         outputs = self._windows.outputs
         out = outputs[0] if field is None else next((o for o in outputs if o.field.name == field), None)
         if out is None:
@@ -445,7 +448,7 @@ class Windowed(View):
         return out
 
     def _values_of(self, axis: str) -> np.ndarray | None:
-        """Return the coordinates of an axis, None if the files have none."""
+        """Return the coordinates of an axis, None if the files have no coordinates."""
         if axis not in self._coordinates_of:
             self._coordinates_of[axis] = None
             for part in self.parts_of:
@@ -459,7 +462,7 @@ class Windowed(View):
         """Return an array that results for windows are added to: ``add(batch.indices, predictions)``, and then ``numpy()``.
 
         Args:
-            field: The field whose windows the results have; None is the first one.
+            field: The field whose windows the results have; None is the first field.
             weights: Weights of the elements of a window, an array or a dict of lists by axis, such as
                 ``{"lat": np.hanning(130)[1:-1]}``; None weighs all alike. If windows overlap, the result is the weighted mean.
             fill: The value of elements that no window has.

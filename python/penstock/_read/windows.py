@@ -218,7 +218,9 @@ class Window(Kind):
     """Windows of arrays."""
 
     def __init__(self, parts: Sequence[Source], by: dict[str, Any], placed: dict[str, Any] | None = None) -> None:
-        """Take what is cut into windows, their description, and what the program says of them, if it did."""
+        """Take the datasets that are cut into windows, the description of the windows, and the program's answer about them, if
+        it was asked.
+        """
         bases: dict[str, Any] = {}
         for part in parts:
             check_source(part)

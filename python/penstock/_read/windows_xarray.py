@@ -45,7 +45,9 @@ def _objects(records: Any) -> np.ndarray:
 
 
 def _coordinate(coords: dict[str, Any], axis: str, field: str, values: np.ndarray, one: bool) -> str:
-    """Add the coordinates of an axis, under a name of the field if another one has others. Return the dimension."""
+    """Add the coordinates of an axis, under a name of the field if another field has other coordinates for the axis. Return the
+    dimension.
+    """
     for name in (axis, f"{field}_{axis}"):
         dim = name if one else f"{name}_step"
         if name not in coords or np.array_equal(coords[name][1], values):

@@ -77,7 +77,7 @@ def run(arguments: list[str], stdin: bytes = b"") -> Any:
 
 
 def _start(arguments: list[str], **pipes: Any) -> subprocess.Popen[bytes]:
-    """Start penstock: the one of PENSTOCK_PROGRAM, or the one that was installed with this package."""
+    """Start penstock: the program in PENSTOCK_PROGRAM, or the program that was installed with this package."""
     named = os.environ.get("PENSTOCK_PROGRAM")
     program = named or find() or "penstock"
     try:
@@ -111,7 +111,7 @@ def condition(where: Any) -> str:
 
 
 def delete(ds: Dataset, records: Any) -> None:
-    """Leave out the records for which a condition holds, or those with these numbers: see Dataset.delete."""
+    """Leave out the records for which a condition holds, or the records with these numbers: see Dataset.delete."""
     if isinstance(records, str):
         run(["delete", "--json", "--where", condition(records), "--", ds.path])
         return
@@ -276,7 +276,9 @@ def _header(field: Field, records: int) -> bytes:
 
 
 def _last_append(ds: Dataset) -> int:
-    """Return the generation that appended the last records, or the first one that is kept after it; 0 if all records are in one shard."""
+    """Return the generation that appended the last records, or the first kept generation after it; 0 if all records are in one
+    shard.
+    """
     m, folder = ds.manifest, generations.split(ds.path)[0]
     if len(m.get("shards") or ()) < 2:
         return 0
@@ -313,7 +315,9 @@ def _written(ds: Dataset, verb: str, field: Field, source: _Source, resume: bool
 
 
 def _spool(url: str) -> tuple[str, str]:
-    """Return the folder for temporary files of this user, and a name for what is of a dataset in a bucket, which each process finds again."""
+    """Return the folder for temporary files of this user, and a name for the files of a dataset in a bucket, which each process
+    finds again.
+    """
     import hashlib
 
     return files.user_folder(), f"column-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
@@ -389,7 +393,7 @@ class _Source:
         return Error(f"{self._ds.path}: column {self._name!r}: record {record}: {_advice(e)}")
 
     def encoded(self, encoding: Plain, first: int) -> Generator[tuple[bytes, int], None, None]:
-        """Yield the bytes of the values from a record on, some of them at a time, and how many they are."""
+        """Yield the bytes of the values from a record on, some values at a time, and the number of values."""
         if self._function is not None:
             yield from self._computed(Work(self, encoding), first)
             return
@@ -430,7 +434,7 @@ class _Source:
             end = min(at + step, first + n)
             try:
                 arrays = self._ds[at:end].arrays
-            except Exception:  # one of them cannot be read: those before it can
+            except Exception:  # a value cannot be read: the values before it can
                 yield from (self._ds[i] for i in range(at, end))
             else:
                 yield from (dict(zip(arrays, values)) for values in zip(*arrays.values()))
@@ -488,14 +492,14 @@ class Plain:
         return {**self.__dict__, "_encode": None}
 
     def add(self, values: Any, n: int, made: EncodedRecords) -> None:
-        """Add the values of n records. Those before one that does not fit are kept."""
+        """Add the values of n records. The values before a value that does not fit are kept."""
         if self.joins and n > 1:
             whole = Field(self.field.name, self.field.dtype, (n, *self.field.shape))
             try:
                 made.add([codec.encoder(whole)(values)[0]], n)
                 return
             except (TypeError, ValueError, OverflowError):
-                pass  # of the values one by one, the one that does not fit is named
+                pass  # one by one, so that the error names the value that does not fit
         for value in values:
             self.add_value(value, made)
 

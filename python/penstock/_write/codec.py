@@ -76,7 +76,7 @@ class Codec:
                 value, named = encode(record[name])
             except Unreadable as e:
                 raise Unreadable(e.name, f"field {name!r}: {e.reason}") from None
-            except (Error, TypeError, ValueError, OverflowError, RuntimeError) as e:  # torch raises the last ones
+            except (Error, TypeError, ValueError, OverflowError, RuntimeError) as e:  # torch raises the last of these
                 raise Error(f"field {name!r}: {e}") from None
             parts.append(value)
             if ragged:
@@ -123,7 +123,7 @@ def of_json(entry: Mapping[str, Any]) -> Field:
 
 
 def check(schema: Sequence[Field]) -> list[Field]:
-    """Return a schema that a user gives, with what can be left out."""
+    """Return the schema that a user gives, completed by the members that can be left out."""
     fields = []
     for f in schema:
         if not isinstance(f, Field):
@@ -147,11 +147,10 @@ def check(schema: Sequence[Field]) -> list[Field]:
 def infer(record: Mapping[str, Any], dataset: Sequence[Field] = ()) -> list[Field]:
     """Return the fields that a record has.
 
-    A path is a file of an image; bytes are one if they begin like it; a str is text. A PIL image or
-    an array of uint8 with 3 axes, the last of 1 or 3, is pixels. An array has its type and shape, a
-    number is one of int64, float64 or bool, and a list any number of rows of the type of its elements.
-    A record that is appended to a dataset takes the dataset's fields, in its order, except for
-    images and masks: the dataset may have them decoded, and the record as files.
+    A path is a file of an image; bytes are an image file if they begin like one; a str is text. A PIL image or an array of
+    uint8 with 3 axes, the last of 1 or 3, is pixels. An array has its type and shape, a number is one of int64, float64 or
+    bool, and a list any number of rows of the type of its elements. A record that is appended to a dataset takes the dataset's
+    fields, in its order, except for images and masks: the dataset may have them decoded, and the record as files.
     """
     if not isinstance(record, Mapping):
         raise Error(f"a record is a dict of its fields, and not {_called(record)}")
@@ -243,7 +242,7 @@ def _text(value: Any) -> tuple[Buffer, bool]:
     if isinstance(value, str):
         return value.encode(), False
     if isinstance(value, bytes):
-        value.decode()  # bytes that are not UTF-8 would be read as others
+        value.decode()  # bytes that are not UTF-8 would be read as other bytes
         return value, False
     raise TypeError(f"{_called(value)} is not text")
 
@@ -332,7 +331,7 @@ def _numbers(f: Field) -> _Encoder:
             return data, False
         if type(value) is not np.ndarray or value.dtype != dtype:
             value = _convert(value, f)
-        if f.ragged and value.shape == (0,):  # no rows: a list of none has no shape
+        if f.ragged and value.shape == (0,):  # no rows: an empty list has no shape
             return b"", False
         if value.ndim != axes or value.shape[f.ragged :] != shape:
             raise ValueError(_misshapen(f, value.shape))

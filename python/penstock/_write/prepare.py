@@ -1,4 +1,4 @@
-"""preprocess from Python: a dataset of raw samples, and what became of them as values."""
+"""preprocess from Python: it makes a dataset of raw samples, and returns a summary."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Summary:
     fields: tuple[Field, ...]
     #: The names of the classes; () without labels.
     classes: tuple[str, ...]
-    #: Records by split; {} if there are none.
+    #: Records by split; {} if the dataset has no splits.
     splits: Mapping[str, int]
     #: The kind of the source, such as "imagefolder", and how many samples it has.
     kind: str
@@ -222,7 +222,7 @@ _AGAIN = 0.5
 def cached(source: Path, cache_dir: Path | None = None, fields: Sequence[str] | None = None, progress: Wanted = None) -> dict[str, Any] | None:
     """Make the dataset of raw samples in the cache, if it does not exist, and return its summary; None if these are not raw samples.
 
-    If another process is making it, such as a DataLoader's, wait for it.
+    If another process is making the dataset, such as a process of a DataLoader, wait for it.
     """
     arguments = ["cache", *_OUTPUT, *flags({"cache_dir": cache_dir, "fields": fields}), "--", os.fspath(source)]
     while True:
@@ -278,7 +278,7 @@ def _follow(child: subprocess.Popen[bytes], shown: Display | None, dest: str) ->
 
 
 def _read(stderr: IO[bytes], shown: Display | None, errors: list[bytes]) -> None:
-    """Show each event among the lines, and collect the others."""
+    """Show each event among the lines, and collect all other lines."""
     follow(stderr, shown, errors.append, lambda text: warnings.warn(text, RuntimeWarning, stacklevel=6))
 
 

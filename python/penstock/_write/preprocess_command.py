@@ -28,7 +28,7 @@ class NoProgramError(Error):
 
 
 def start(arguments: Sequence[str], command: str | None, **pipes: Any) -> subprocess.Popen[bytes]:
-    """Start preprocess: ``command``, or the program that PENSTOCK_PREPROCESS names, or the one installed with this package.
+    """Start preprocess: ``command``, or the program that PENSTOCK_PREPROCESS names, or the program installed with this package.
 
     It does not get the signals of a terminal, so that it can keep what it has when this process ends.
     """

@@ -43,10 +43,9 @@ class Writer:
 
     ``path`` is a folder of .npy files or, if it ends in .h5, an HDF5 file, and may be in a bucket. The
     dataset appears there when ``commit`` has returned, which the end of the with block calls, and not
-    before. After an exception in the block, a crash or a power cut, ``resume=True`` continues after
-    the records that are kept: those up to the last checkpoint, one every ``checkpoint`` seconds, and
-    all of them where only this process has ended. ``start`` is then the number of the first record to
-    append::
+    before. After an exception in the block, a crash or a power cut, ``resume=True`` continues after the records that are kept:
+    the records up to the last checkpoint, which is made every ``checkpoint`` seconds, and all records where only this process
+    has ended. ``start`` is then the number of the first record to append::
 
         with penstock.Writer("data/train", resume=True) as w:
             for path, label in samples[w.start :]:
@@ -64,9 +63,8 @@ class Writer:
         overwrite: Replace an existing dataset, at the commit.
         append: Add records to an existing dataset. Without a schema, the dataset's fields are taken, images excepted.
             With ``resume=True`` too, it continues an append that was interrupted; one that was committed begins again.
-        rank, world_size, total: Several processes write one dataset of ``total`` records. Each
-            appends those from ``start`` to ``end``; ``penstock.merge`` then makes the dataset, with
-            the bytes of a single Writer.
+        rank, world_size, total: Several processes write one dataset of ``total`` records. Each appends the records from
+            ``start`` to ``end``; ``penstock.merge`` then makes the dataset, with the bytes of a single Writer.
         checkpoint: Seconds between two checkpoints.
         command: The program preprocess; by default $PENSTOCK_PREPROCESS, or preprocess or penstock in
             PATH.
@@ -139,17 +137,17 @@ class Writer:
 
     @property
     def schema(self) -> list[Field] | None:
-        """The fields of records; None before the first one, if it decides."""
+        """The fields of records; None before the first record, if that decides."""
         return self._codec.fields if self._codec else self._schema
 
     def append(self, record: Mapping[str, Any], split: str | None = None) -> None:
         """Append a record: a dict with a value for each field.
 
         Values are NumPy arrays, tensors, numbers, lists, text, and for images the path or the bytes of
-        a file. They are copied, so that arrays may be used again, and files are read now, so that another
-        one may take their place. Raise Error, with the field and the reason, if the record does not fit,
-        and go on as if it had not been appended; raise it too if the program has failed, which is the end
-        of this Writer. With on_error="skip", a file that cannot be read is listed as left out instead.
+        a file. They are copied, so that arrays may be used again, and files are read now, so that another file may take their
+        place. Raise Error, with the field and the reason, if the record does not fit, and go on as if it had not been appended;
+        raise it too if the program has failed, which is the end of this Writer. With on_error="skip", a file that cannot be
+        read is listed as left out instead.
         """
         self._expect()
         try:
@@ -304,7 +302,7 @@ class _Process:
             raise self._failure() from None
 
     def answer(self) -> dict[str, Any]:
-        """Wait for the answer to what was sent."""
+        """Wait for the answer to the message that was sent."""
         line = self._out.readline()
         if not line:
             raise self._failure()

@@ -32,7 +32,7 @@ KINDS = {
 #: Results that have any number of rows, or are text.
 ROWS = (list, tuple, str, bytes, bytearray)
 
-#: Of a step of torchvision that follows another one.
+#: Of a step of torchvision that follows another step.
 _AS_IT_IS = "as it is"
 
 
@@ -100,7 +100,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Call:
-    """Functions that a worker calls one after the other, and what the last one returns, if that was stated."""
+    """Functions that a worker calls one after the other, and the type of the last function's result, if it was stated."""
 
     steps: tuple[Step, ...]
     output: dict[str, Any] | None = None
@@ -131,7 +131,7 @@ def name_of(f: Any) -> str:
 
 
 def after(f: Any) -> Step:
-    """Return how a step of torchvision is called that follows another one which runs in Python."""
+    """Return how a step of torchvision is called that follows another step which runs in Python."""
     return Step(f.function if isinstance(f, Function) else f, _AS_IT_IS, None, False, name_of(f))
 
 
@@ -173,7 +173,9 @@ def library_of(f: Any) -> str:
 
 
 def annotation_of(f: Any) -> Any:
-    """Return the annotation of a function's first parameter, or of the list's elements for a batched function; None if it has none."""
+    """Return the annotation of a function's first parameter, or of the list's elements for a batched function; None without an
+    annotation.
+    """
     given = f
     if not (inspect.isfunction(f) or inspect.ismethod(f)):
         f = getattr(f, "func", None) or (type(f).__call__ if callable(f) and not isinstance(f, type) else f)
@@ -296,7 +298,9 @@ class Value:
 
 
 def layout_of(value: Any, given: str) -> str:
-    """Return the axes of what a function has returned, to which it was given an image with axes ``given``; "" if it is not an image."""
+    """Return the axes of a function's result. The function was given an image with axes ``given``; "" if the result is not an
+    image.
+    """
     if not given:
         return ""
     if type(value).__module__.partition(".")[0] == "PIL":

@@ -12,7 +12,7 @@ from .._engine.advice import more_at_once, times_as_fast
 _WIDTH = 80
 _TOO_EARLY = 8  # batches
 
-_MOST_CORES = 0.7  # of them in use: the rest is not free to use
+_MOST_CORES = 0.7  # cores in use: the other cores are not free to use
 _MORE_READY = 8  # times as many batches are advised to wait ready
 _MOST_SLOTS = 256
 

@@ -39,7 +39,7 @@ class Ends:
         return [entry["op"] for entry in self._entries]
 
     def __call__(self, x: np.ndarray, layout: str, f: Field | None) -> np.ndarray:
-        """Return an image after the steps. ``f`` is the field, whose mean and std Normalize takes if it has none."""
+        """Return an image after the steps. ``f`` is the field, whose mean and std Normalize takes if it has none of its own."""
         dtype: Any = None
         for entry in self._entries:
             op = entry["op"]

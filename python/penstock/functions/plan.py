@@ -47,7 +47,7 @@ class Plan:
 
 
 def plan(transforms: Any) -> Plan:
-    """Return the pipelines of a DataLoader's transforms: of one for all image fields, under "", or of a dict by field."""
+    """Return the pipelines of a DataLoader's transforms: of a pipeline for all image fields, under "", or of a dict by field."""
     found = Plan({})
     if transforms is None:
         return found
@@ -161,7 +161,7 @@ def _is_function(t: Any) -> bool:
 
 
 def _translated(step: Any, kinds: T.Kinds) -> list[dict[str, Any]] | None:
-    """Return what the engine does for a step; None for one of torchvision that it cannot do."""
+    """Return what the engine does for a step; None for a step of torchvision that the engine cannot do."""
     try:
         return kinds.entries(step)
     except UnsupportedError:
@@ -182,8 +182,8 @@ def _said(step: Any) -> str:
 def _rest(steps: Sequence[tuple[Any, bool]], i: int, kind: str) -> int:
     """Return where the engine goes on after a step i that it cannot do, in a Compose of torchvision.
 
-    It does so where it surely makes what torchvision does: with the conversion of an image of bytes to a tensor that ends
-    the Compose.
+    It goes on where its result is surely the result of torchvision: with the conversion of an image of bytes to a tensor that
+    ends the Compose.
     """
     last = next((k for k in range(i, len(steps)) if not steps[k][1]), len(steps))
     end = last

@@ -1,4 +1,4 @@
-"""The processes that call functions, or this one in their place.
+"""The processes that call functions, or this process in their place.
 
 The feeding process inherits a socket to each worker, and memory that all share, and talks to them without this
 process.
@@ -37,10 +37,10 @@ _LOOK = 1.0
 
 
 class Processes:
-    """Workers in processes of their own, and what the feeding process needs to reach them.
+    """Workers in processes of their own, and the means by which the feeding process reaches them.
 
-    ``descriptors`` are those that the feeding process inherits: of the memory, and of a socket to each worker. They are
-    closed by ``handed_over``.
+    ``descriptors`` are the descriptors that the feeding process inherits: of the memory, and of a socket to each worker. They
+    are closed by ``handed_over``.
     """
 
     #: Called while this process waits for the feeding process.
@@ -94,7 +94,7 @@ class Processes:
         return f"killed by {name}{hint}"
 
     def hang_up(self) -> None:
-        """Do nothing: the feeding process notices that this one has closed its connection, and then workers notice."""
+        """Do nothing: the feeding process notices that this process has closed its connection, and then workers notice."""
 
     def close(self) -> None:
         """End the workers, which are idle once the feeding process has gone."""

@@ -89,7 +89,7 @@ class Record:
         return is_batched(self.function)
 
     def of(self, fields: Mapping[str, Field]) -> Record:
-        """Return it with what it takes of records of these fields."""
+        """Return the Record with the values that it takes of records of these fields."""
         if self.takes is None and library_of(self.function) == "albumentations":
             return replace(self, takes=_of_albumentations(self.function, fields))
         if self.takes is None:
@@ -231,7 +231,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Collation:
-    """Batches that the user's code makes of records: what collate_fn or torch's default_collate returns of a list of them."""
+    """Batches that the user's code makes of records: the result of collate_fn or torch's default_collate for a list of records."""
 
     collate: Callable[[Any], Any]
     kind: type  # of records: BatchTuple or BatchDict
@@ -252,8 +252,8 @@ class Collation:
 class RecordBatch:
     """Records of a batch on their way to functions. Those for a worker are pickled at once, so that their slot is free.
 
-    ``keys`` are the seeds of their random numbers, by the place of a function. ``results`` are the fields that functions make of
-    them; None if that is asked for, or if the user's code makes the batch.
+    ``keys`` are the seeds of their random numbers, by the place of a function. ``results`` are the fields that functions make
+    of the records; None if that is asked for, or if the user's code makes the batch.
     """
 
     def __init__(
@@ -278,7 +278,7 @@ class RecordBatch:
 
 
 class BatchRecord:
-    """A record of those."""
+    """A record of a RecordBatch."""
 
     def __init__(self, given: RecordBatch, place: int) -> None:
         self.given, self.place = given, place
@@ -296,7 +296,9 @@ UNTYPED = np.zeros(0, "V1")
 
 
 class RecordResult:
-    """The results of functions for a record, and the names of those that have any number of rows; ``why`` says that they failed."""
+    """The results of functions for a record, and the names of the results that have any number of rows; ``why`` says that they
+    failed.
+    """
 
     def __init__(self, sent: BatchRecord, values: dict[str, Any], rows: Set[str], error: Exception | None = None) -> None:
         self.sent, self.values, self.rows, self.error = sent, values, rows, error
@@ -317,7 +319,7 @@ class Recorder:
         self._alone = 0  # the place up to which no others are made together
 
     def check(self, fields: Mapping[str, Field]) -> None:
-        """Raise ValueError if the first function takes what there is not."""
+        """Raise ValueError if the first function takes a field that does not exist."""
         for step in self._steps[:1]:
             step.of(fields)
 
@@ -328,7 +330,7 @@ class Recorder:
         return self._made(sent)
 
     def _made(self, sent: BatchRecord) -> RecordResult:
-        """Return the results for a record, which may have been made together with others."""
+        """Return the results for a record, which may have been made together with the results of other records."""
         given, place = sent.given, sent.place
         if not self._batched:
             self._alone = len(given.indices)
@@ -346,7 +348,7 @@ class Recorder:
             return RecordResult(sent, {}, frozenset(), e)
 
     def _values(self, sents: Sequence[BatchRecord]) -> list[tuple[dict[str, Any], Set[str]]]:
-        """Return the results for records of a batch, and the names of those that have any number of rows."""
+        """Return the results for records of a batch, and the names of the values that have any number of rows."""
         given = sents[0].given
         if not self._steps:  # a record is as the engine made it
             rows = {name for name in given.values if is_rows(given.fields.get(name))}
@@ -359,7 +361,7 @@ class Recorder:
         return [self._finished(*each) for each in zip(sents, self._called(self._resolved, sents, layouts), layouts)]
 
     def _finished(self, sent: BatchRecord, record: dict[str, Any], layouts: Mapping[str, str]) -> tuple[dict[str, Any], Set[str]]:
-        """Return results as a batch takes them, and the names of those that have any number of rows."""
+        """Return results as a batch takes them, and the names of the results that have any number of rows."""
         given, rows = sent.given, set[str]()
         results, own = given.results or {}, {step.field for step in self._steps if isinstance(step, OfField)}
         for name, x in record.items():
@@ -380,7 +382,7 @@ class Recorder:
         return files - {step.field for step in self._steps if isinstance(step, OfField) and step.decodes}
 
     def _called(self, steps: Sequence[Record | OfField], sents: Sequence[BatchRecord], layouts: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
-        """Return what functions make of records: of each one by one, unless one of the functions is batched."""
+        """Return what functions make of records: of each one by one, unless a function is batched."""
         given = sents[0].given
         records = [
             {name: x[sent.place] if name in self._files else _decoded(given.fields.get(name), x[sent.place]) for name, x in given.values.items()}
@@ -490,7 +492,9 @@ class Recorder:
 
 
 class ProbeRecord(BatchRecord):
-    """A record that says what functions make. If a function fails for another one than the first, that is an error of its batch."""
+    """A record that says what functions make. If a function fails for a record other than the first, that is an error of the
+    record's batch.
+    """
 
 
 def fits(x: Any, f: Field) -> bool:
@@ -545,7 +549,9 @@ def is_rows(f: Field | None) -> bool:
 
 
 def _complete(made: Sequence[RecordResult], on_error: str) -> tuple[Sequence[RecordResult], list[tuple[int, str]]]:
-    """Return the records of a batch, others in the place of those that failed, and the places of these, with why."""
+    """Return the records of a batch, with other records in the place of failed records, and the places of the failed records,
+    with the reasons.
+    """
     failed = [(place, m.why) for place, m in enumerate(made) if m.why]
     good = [m for m in made if not m.why]
     if not good:
@@ -558,7 +564,7 @@ def _complete(made: Sequence[RecordResult], on_error: str) -> tuple[Sequence[Rec
 
 
 def _other(failed: RecordResult, good: Sequence[RecordResult], on_error: str) -> RecordResult:
-    """Return what takes the place of a record that failed: another one of its batch, which its random numbers choose, or zeros."""
+    """Return the replacement of a record that failed: another record of its batch, which its random numbers choose, or zeros."""
     sent = failed.sent
     other = good[sent.key() % len(good)]
     if on_error == "backfill":
@@ -582,10 +588,10 @@ def _together(f: Field, values: list[Any]) -> Any:
 
 
 class Collate:
-    """The collate function of those workers: it returns a batch, and the places of records that failed, with why.
+    """The collate function of the workers: it returns a batch, and the places of records that failed, with the reasons.
 
-    A batch is what the user's code makes of it, or a dict of fields: each an array, a pair of rows and offsets, or a list of strings.
-    Of the first records, it is the fields of their results.
+    A batch is the result of the user's code, or a dict of fields: each an array, a pair of rows and offsets, or a list of
+    strings. For the first records, it is the fields of their results.
     """
 
     def __init__(self, on_error: str, samples: Collation | None, here: bool, recorder: Recorder) -> None:
@@ -604,7 +610,9 @@ class Collate:
 
 
 class CollateAlone(Collate):
-    """A Collate that returns a batch alone, and keeps the numbers of records that failed, with why, until the next one."""
+    """A Collate that returns a batch alone, and keeps the numbers of records that failed, with the reasons, until the next
+    batch.
+    """
 
     def __call__(self, made: Sequence[RecordResult]) -> Any:
         batch, failed = super().__call__(made)

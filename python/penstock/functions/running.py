@@ -1,4 +1,4 @@
-"""Functions of a DataLoader: who calls them, and what a failure of one is here.
+"""Functions of a DataLoader: who calls them, and which error a failure of a function becomes.
 
 An exception of a function comes back as text with the name of its type; here it is an Error that is of that type,
 too.

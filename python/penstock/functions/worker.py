@@ -286,7 +286,9 @@ def _bytes(dtype: np.dtype, shape: Sequence[int]) -> int:
 
 
 def _references() -> tuple[int, int]:
-    """Return how many references an array has if only one function knows it, and in a method that this one calls with it."""
+    """Return how many references an array has if only one function knows it, and in a method that this function calls with the
+    array.
+    """
 
     class Counter:
         def count(self, x: np.ndarray) -> int:
