@@ -643,6 +643,14 @@ class TestCache(Raw):
             f.write("words")
         with self.assertRaises(penstock.Error):
             penstock.open(self.path("words.h5"), cache_dir=self.cache)
+        for name, want in (
+            ("none.h5::data/*", "none.h5::data/*: no such file or folder"),
+            ("none*.h5", "source none*.h5: no file matches"),
+            ("word*.h5", "source words.h5: not an HDF5 file: it has no HDF5 signature at byte 0, 512, 1024, ..."),
+        ):
+            with self.assertRaises(penstock.Error) as e:
+                penstock.open(self.path(name), cache_dir=self.cache)
+            self.assertEqual(str(e.exception).replace(self.path(""), ""), want)
 
 
 if __name__ == "__main__":

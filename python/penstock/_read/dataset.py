@@ -639,7 +639,7 @@ def open_dataset(
         return open_prepared(path, fields, split, mode, generation=generation, cache_dir=cache_dir)
     except Error as e:
         name = os.fsdecode(path)
-        absent = isinstance(e, NotFoundError) and not any(c in name for c in "*?[{")  # a glob is no file, either
+        absent = isinstance(e, NotFoundError) and not any(c in file_of(name) for c in "*?[{")  # a glob is no file, either
         raw = isinstance(e, NoDatasetError) or not (absent or "://" in name)
         if generation is not None or not raw or (os.path.exists(file_of(name)) and is_dataset(file_of(name))):
             raise
@@ -654,7 +654,7 @@ def open_dataset(
             if fields and not declared:  # a column that is not wanted may be why
                 with contextlib.suppress(Error):
                     made, declared = cached(os.fsdecode(path), cache_dir, fields), fields
-            if made is None and os.path.isfile(name):  # whose kind is known, and which is no dataset
+            if made is None and not (os.path.isdir(name) or "://" in name):  # what else has a dataset was tried as samples alone
                 raise of_samples from None
             if made is None:
                 raise Error(f"{e}; as raw samples: {of_samples}") from None
