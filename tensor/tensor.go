@@ -69,8 +69,8 @@ type Spec struct {
 	// An axis without a name is "".
 	Dims []string `json:"dims,omitempty"`
 
-	// Meaning is what a foreign file says about its numbers: units, calendar, scale and offset, in words for an
-	// error. "" means that nothing is known. Fields of different meaning are not joined. Meaning is not stored in
+	// Meaning is what a foreign file says about its numbers: units, calendar, scale, offset and fill value, in words
+	// for an error. "" means that nothing is known. Fields of different meaning are not joined. Meaning is not stored in
 	// datasets.
 	Meaning string `json:"-"`
 

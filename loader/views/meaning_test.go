@@ -39,6 +39,7 @@ func TestMeaning(t *testing.T) {
 	for name, of := range map[string][2]string{
 		"a": {kelvin, "\x01\x02"}, "same": {kelvin, "\x01\x02"}, "celsius": {`, "units": "degC", "scale_factor": 0.5`, "\x01\x02"},
 		"scaled": {`, "units": "K", "scale_factor": 0.25`, "\x01\x02"}, "none": {"", "\x01\x02"}, "flipped": {kelvin, "\x02\x01"},
+		"filled": {kelvin + `, "_FillValue": 255`, "\x01\x02"}, "missing": {kelvin + `, "missing_value": [254, 255]`, "\x01\x02"},
 	} {
 		writeTemperatures(t, filepath.Join(dir, name), of[0], of[1])
 	}
@@ -48,6 +49,8 @@ func TestMeaning(t *testing.T) {
 		"celsius": `is in units "K", scale_factor 0.5 there, and in units "degC", scale_factor 0.5 here`,
 		"scaled":  `is in units "K", scale_factor 0.5 there, and in units "K", scale_factor 0.25 here`,
 		"none":    `is in units "K", scale_factor 0.5 there, and in no units here`,
+		"filled":  `is in units "K", scale_factor 0.5 there, and in units "K", scale_factor 0.5, _FillValue 255 here`,
+		"missing": `and in units "K", scale_factor 0.5, missing_value [254, 255] here`,
 		"flipped": "has other values of lat there than here",
 	} {
 		check := func(how string, err error) {

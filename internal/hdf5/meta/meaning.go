@@ -7,7 +7,7 @@ import (
 
 // meanings are the attributes by which netCDF says what stored numbers mean (CF conventions, and the netCDF User
 // Guide).
-var meanings = []string{"units", "calendar", "scale_factor", "add_offset"}
+var meanings = []string{"units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value"}
 
 // Meaning describes what the attributes of an array say about its numbers, in the words of [tensor.Spec]. value
 // returns an attribute in words, "" if the array does not have it. HDF5 and Zarr get equal words for equal
