@@ -82,7 +82,7 @@ func (st State) Mixed() ([]MixedStats, error) {
 			return nil, err
 		}
 	}
-	return mixed(sampler.MixOf(of), st.Epoch, st.Step), nil
+	return mixed(sampler.MixOf(of), st.Epoch, st.Step, st.DropLast), nil
 }
 
 // SetWeights makes a [sampler.Mix] draw by other weights from a step on. Steps count over epochs:

@@ -311,15 +311,15 @@ func (ld *Loader) Stats() Stats {
 // Mixed returns how many records of each source of a [sampler.Mix] came before an epoch's step, in all epochs; nil of
 // other Samplers. The position may be of any State of this run: the order is a function, so nothing is counted.
 func (ld *Loader) Mixed(epoch, step int) []MixedStats {
-	return mixed(sampler.MixOf(ld.setup.order.Load().Sampler), epoch, step)
+	return mixed(sampler.MixOf(ld.setup.order.Load().Sampler), epoch, step, ld.setup.opts.DropLast)
 }
 
 // mixed counts the records of each source of a Mix before an epoch's step; nil if m is nil.
-func mixed(m *sampler.Mix, epoch, step int) (list []MixedStats) {
+func mixed(m *sampler.Mix, epoch, step int, dropLast bool) (list []MixedStats) {
 	if m == nil {
 		return nil
 	}
-	drawn := m.Seen(epoch, step)
+	drawn := m.Seen(epoch, step, dropLast)
 	for i, n := range m.Sizes() {
 		list = append(list, MixedStats{n, drawn[i], float64(drawn[i]) / float64(max(1, n))})
 	}

@@ -403,6 +403,7 @@ func (m *Mix) rescale() {
 			left[i] = 0
 		}
 	}
+	whole := slices.Clone(left)
 	m.stages, m.steps, m.draws = nil, 0, 0
 	for {
 		of := make([]float64, len(left))
@@ -429,14 +430,14 @@ func (m *Mix) rescale() {
 			m.stages = m.stages[:len(m.stages)-1]
 		}
 		if rest > 0 {
-			m.addRest(of, left, min(rest, m.options.Batch))
+			m.addRest(of, whole, left, min(rest, m.options.Batch))
 		}
 	}
 }
 
 // addRest adds a step of n records. Each source gives its share, or all its remaining records
-// if these are fewer; then other sources give more.
-func (m *Mix) addRest(shares []float64, left []int, n int) {
+// if these are fewer; then other sources give more. whole has the records of each source that the epoch draws.
+func (m *Mix) addRest(shares []float64, whole, left []int, n int) {
 	s := mixStage{first: uint64(m.steps), slots: uint64(n), turn: mixTurnOf(uint64(n)),
 		bounds: make([]uint64, len(left)), drawn: make([]uint64, len(left))}
 	sum, given := 0.0, 0
@@ -454,7 +455,7 @@ func (m *Mix) addRest(shares []float64, left []int, n int) {
 	for i := range take {
 		end += take[i]
 		s.bounds[i] = uint64(end) * mixUnit
-		s.drawn[i] = uint64(m.size[i] - left[i])
+		s.drawn[i] = uint64(whole[i] - left[i])
 		left[i] -= take[i]
 	}
 	m.stages, m.steps, m.draws = append(m.stages, s), m.steps+1, m.draws+n
@@ -489,9 +490,10 @@ func (m *Mix) Validate(n int) error {
 // Repeats reports whether a record may come more than once in an epoch.
 func (m *Mix) Repeats() bool { return m.options.Ends == MixRepeat }
 
-// Seen returns how many records of each source came before a step of an epoch, in all epochs. It
-// computes the numbers, as nothing is counted.
-func (m *Mix) Seen(epoch, step int) []int {
+// Seen returns how many records of each source came before a step of an epoch, in all epochs. dropLast
+// says that epochs leave out a last batch that is not full. Seen computes the numbers, as nothing is
+// counted.
+func (m *Mix) Seen(epoch, step int, dropLast bool) []int {
 	out := make([]int, len(m.size))
 	at, passes := uint64(epoch)*uint64(m.steps)+uint64(step), 0
 	if m.options.Ends != MixRepeat {
@@ -501,10 +503,14 @@ func (m *Mix) Seen(epoch, step int) []int {
 	if !m.options.PerBatch {
 		each = 1
 	}
+	end := uint64(m.steps)
+	if dropLast {
+		end = uint64(m.draws / m.options.Batch)
+	}
 	for i := range out {
 		out[i] = int(m.stage(at).before(i, at)) * each
 		if passes > 0 {
-			out[i] += passes * int(m.stage(uint64(m.steps)).before(i, uint64(m.steps))) * each
+			out[i] += passes * int(m.stage(end).before(i, end)) * each
 		}
 	}
 	return out

@@ -57,7 +57,7 @@ func TestMixKeepsShares(t *testing.T) {
 		for epoch := range 3 {
 			all := fillAll(t, m, 0, number, epoch)
 			for step := 0; step*batch < len(all); step++ {
-				if seen := m.Seen(epoch, step); !slices.Equal(seen, total) {
+				if seen := m.Seen(epoch, step, false); !slices.Equal(seen, total) {
 					t.Fatalf("mix %d, epoch %d, step %d: %v seen, %v drawn", number, epoch, step, seen, total)
 				}
 				records := all[step*batch : (step+1)*batch]
@@ -97,7 +97,7 @@ func TestMixKeepsShares(t *testing.T) {
 func TestMixCountsFar(t *testing.T) {
 	m := mustMix(t, []int{3, 5}, sampler.MixOptions{Schedule: constant(1, 2), Batch: 7, Draws: 7 << 20})
 	for _, epoch := range []int{1, 1 << 10, 3 << 11, 1<<12 + 5} {
-		seen := m.Seen(epoch, 3)
+		seen := m.Seen(epoch, 3, false)
 		if n := 7 * (epoch<<20 + 3); seen[0]+seen[1] != n || math.Abs(float64(seen[0])-float64(n)/3) > 8 {
 			t.Errorf("epoch %d: %v of %d", epoch, seen, n)
 		}
@@ -144,7 +144,7 @@ func TestMixPerBatch(t *testing.T) {
 			t.Fatalf("a batch has %v", c)
 		}
 	}
-	if c := counts(all, sizes); math.Abs(float64(c[0])/16-100) > 2 || !slices.Equal(c, m.Seen(1, 0)) {
+	if c := counts(all, sizes); math.Abs(float64(c[0])/16-100) > 2 || !slices.Equal(c, m.Seen(1, 0, false)) {
 		t.Errorf("%v", c)
 	}
 }
@@ -175,6 +175,10 @@ func TestMixEnds(t *testing.T) {
 		if slices.Equal(all, fillAll(t, m, 0, number, 2)) {
 			t.Error("two epochs are the same")
 		}
+		full := all[:len(all)/batch*batch]
+		if seen := m.Seen(1, 0, true); !slices.Equal(seen, counts(full, sizes)) {
+			t.Errorf("mix %d: %v seen in full batches, not %v", number, seen, counts(full, sizes))
+		}
 		m = mustMix(t, sizes, sampler.MixOptions{Schedule: constant(weights...), Batch: batch, Ends: sampler.MixStop})
 		stopped := fillAll(t, m, 0, number, 1)
 		if !slices.Equal(stopped, all[:len(stopped)]) {
@@ -189,7 +193,7 @@ func TestMixEnds(t *testing.T) {
 		if least > 1 {
 			t.Errorf("mix %d: it stops with %.1f records more than the next batch needs", number, least)
 		}
-		if seen := m.Seen(2, 0); !slices.Equal(seen, counts(append(stopped, stopped...), sizes)) {
+		if seen := m.Seen(2, 0, false); !slices.Equal(seen, counts(append(stopped, stopped...), sizes)) {
 			t.Errorf("mix %d: %v seen", number, seen)
 		}
 	}

@@ -29,6 +29,11 @@ def doubled(values):
     return values * 2
 
 
+def doubled_record(record: dict):
+    record["x"] = record["x"] * 2
+    return record
+
+
 class Program:
     """Datasets, an order, packing, a function, and weights that are set on the way."""
 
@@ -186,6 +191,22 @@ class MixturesTest(unittest.TestCase):
             "aspect ratios": (paths["pictures"], {"sampler": Bucket([0.8, 1.25], "aspect"), **shapes}),
         }
 
+    def test_weights_within_a_loop(self):
+        """Weights that are set between two batches hold from the next one on, also where workers have made more; a loaded state's do so too."""
+        sources, runs = [os.path.join(self.folder, name) for name in "abd"], []
+        for workers, transforms in ((0, None), (2, {"x": doubled}), (0, doubled_record), (2, doubled_record)):
+            run, options = [], {"sampler": Mix([1, 2, 3]), "seed": 5, "output": "numpy"}
+            with penstock.DataLoader(sources, 24, num_workers=workers, transforms=transforms, **options) as dl:
+                for batch in dl:
+                    run.append(batch.indices.tolist())
+                    if len(run) == 3:
+                        before = dl.state_dict()
+                        dl.set_weights([3, 1, 0], step=3)
+                dl.load_state_dict(before)
+                run += [batch.indices.tolist() for batch in dl]
+            runs.append(run)
+        self.assertTrue(runs[0] == runs[1] == runs[2] == runs[3], [[sum(a == b for a, b in zip(run, runs[0]))] for run in runs])
+
     def test_seen_refuses(self):
         with penstock.DataLoader(os.path.join(self.folder, "a"), 8, seed=1) as dl:
             state = dl.state_dict()
@@ -202,7 +223,7 @@ class MixturesTest(unittest.TestCase):
                 whole += [p.records(b) for b in dl]
             mixed = dl.stats().get("mixed")
             if p.mix:
-                self.assertEqual(penstock.seen(json.loads(json.dumps(dl.state_dict()))), mixed)
+                self.assertEqual(penstock.seen({"functions": ["doubled"], **json.loads(json.dumps(dl.state_dict()))}), mixed)
         self.assertEqual(len(whole), 2 * steps)
         if p.mix:
             self.counts(p, whole, mixed)

@@ -140,7 +140,7 @@ class FeedLoader(Engine):
         state = dict(state_dict)
         with checking():
             check_fed(state, self.session.batches)
-        self.session.start({name: value for name, value in state.items() if name != "mix"})
+        self._start({name: value for name, value in state.items() if name != "mix"})
         self.epochs.load({name: state[name] for name in POSITION if name in state})
 
     def set_weights(self, weights: Sequence[float], step: int) -> None:
@@ -151,7 +151,11 @@ class FeedLoader(Engine):
             raise ValueError(f"step is {step}; batches up to {following - 1} were made: set weights for step {following} or a later one")
         kept = [row for row in self.session.identity.get("weights", ()) if row["step"] < step]
         row = {"step": step, "weights": [float(w) for w in weights]}
-        self.session.start({**self.session.identity, **at, "weights": [*kept, row]})
+        self._start({**self.session.identity, **at, "weights": [*kept, row]})
+
+    def _start(self, state: Mapping[str, Any]) -> None:
+        """Have batches come from a state on, and forget those that were made ahead."""
+        self.session.start(state)
 
     def stats(self) -> dict[str, Any]:
         """Return the numbers of the feeding process, and of this end."""

@@ -153,6 +153,10 @@ class RecordLoader(FeedLoader):
             _log.warning("record %s: %s; on_error=%r puts another one, or zeros, in its place", message["indices"][place], why, self._work.on_error)
         return self._finished(values, message), plan.at
 
+    def _start(self, state: Mapping[str, Any]) -> None:
+        self._made = None  # whose batches ahead may have other weights
+        super()._start(state)
+
     def _begun(self, at: dict[str, Any]) -> tuple[_FeedPlan, Loop]:
         """Have the workers begin at a position."""
         plan = _FeedPlan(self, at)

@@ -41,14 +41,15 @@ def seen(state: Mapping[str, Any]) -> list[dict[str, Any]]:
     from .._write.changing import run
 
     check_mapping(state, "v")
+    fed = {name: value for name, value in state.items() if name in _FED}
     with checking():
-        check_fed(state, (1 << 63) - 1)
-    if not state.get("mix"):
+        check_fed(fed, (1 << 63) - 1)
+    if not fed.get("mix"):
         raise Error(
             "the state has no mixture: its sampler is not samplers.Mix, or has more datasets than a small state holds; "
             'DataLoader.stats()["mixed"] has the counts'
         )
-    mixed: list[dict[str, Any]] = run(["inspect", "state", "--json", "-"], json.dumps(dict(state)).encode())["mixed"]
+    mixed: list[dict[str, Any]] = run(["inspect", "state", "--json", "-"], json.dumps(fed).encode())["mixed"]
     return mixed
 
 
