@@ -50,7 +50,7 @@ func (b Batch) slot() *slot {
 func (b Batch) Field(name string) tensor.View { return b.slot().batch.Field(name) }
 
 // Offsets returns where the records of a field of variable length start among the rows that
-// Field returns, and where the last one ends: Len+1 numbers from 0 on, which attention
+// Field returns, and where the last record ends: Len+1 numbers from 0 on, which attention
 // kernels call cu_seqlens. Of a field that a Transform made from such records, as Pad does,
 // it counts the rows that were stored. The slice is valid for as long as the Batch and must
 // not be written to. Offsets panics if the field has no rows of its own lengths.

@@ -66,20 +66,17 @@
 //
 // # Memory
 //
-// At most Prefetch+Workers+1 batches exist at a time, kept ones included: Workers of them
-// being filled, one in the loop body, and Prefetch finished or
-// kept. The ring holds that many times the bytes of a batch, each field rounded up to a whole
-// page, and is allocated when the first batch has to be copied. If the Loader tunes the number
-// of workers, it adds a buffer for each that it tries. A dataset that is only ever
-// viewed needs no ring. If there is no memory for more, it keeps those it has. Options.Budget is a
-// limit to the ring that is kept; too many kept batches are an error of Keep.
-// Next to the ring there are 9 bytes for each record of those batches, the values of fields of
-// variable length, which grow to the largest batch, and what Transforms need for themselves.
-// A worker has memory for one stored record where the Source has none to show. While records
-// that are to be transformed come from storage, the workers gather some of them in advance: up
-// to 64 MiB in all, a share for each, and with a Budget no more than the ring leaves of it.
-// Records that are longer than a share are read one by one.
-// Orders need at most 8 KiB, but for the tables that are handed to them.
+// At most Prefetch+Workers+1 batches exist at a time, kept ones included: Workers of them being filled, one in the
+// loop body, and Prefetch finished or kept. The ring holds that many times the bytes of a batch, each field rounded
+// up to a whole page, and is allocated when the first batch has to be copied. If the Loader tunes the number of
+// workers, it adds a buffer for each that it tries. A dataset that is only ever viewed needs no ring. If there is no
+// memory for more, it keeps those it has. Options.Budget is a limit to the ring that is kept; too many kept batches
+// are an error of Keep. Next to the ring there are 9 bytes for each record of those batches, the values of fields of
+// variable length, which grow to the largest batch, and the memory that Transforms need for themselves. A worker has
+// memory for one stored record where the Source has none to show. While records that are to be transformed come from
+// storage, the workers gather some of them in advance: up to 64 MiB in all, a share for each, and with a Budget no
+// more than the ring leaves of it. Records that are longer than a share are read one by one. Orders need at most 8
+// KiB, but for the tables that are handed to them.
 //
 // # Determinism
 //

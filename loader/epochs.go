@@ -14,7 +14,7 @@ import (
 // Epoch returns the batches of one epoch for a range loop: in order, unless
 // Options.Unordered. The number selects the permutation, together with Options.Seed; any
 // number may come at any time and repeatedly. After Resume, the first epoch that is asked
-// for begins in the middle, if it is the one that the State was taken in.
+// for begins in the middle, if it is the epoch in which the State was taken.
 //
 // If a batch cannot be made, or ctx is done, the loop body gets that error in place of the
 // batch, and the loop ends. The same happens after the last batch if a file was truncated

@@ -135,7 +135,7 @@ func (o Options) withDefaults() Options {
 func (o Options) maxWorkers() int { return max(0, o.Workers, o.most) }
 
 // slots returns how many batches exist at a time before the search for a number of workers adds
-// any: one per worker, Prefetch finished ones, and the one in the loop body.
+// any: one per worker, Prefetch finished batches, and the batch in the loop body.
 func (o Options) slots() int { return o.Prefetch + max(0, o.Workers) + 1 }
 
 // mostSlots returns how many batches may exist at a time at most.

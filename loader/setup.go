@@ -17,7 +17,7 @@ import (
 
 // setup is the configuration that New resolved. Only order ever changes, and it is an atomic
 // pointer to an immutable value, so that every goroutine reads a setup without a lock. SetWeights
-// replaces the order, and epochs that have begun keep the old one.
+// replaces the order, and epochs that have begun keep the old order.
 type setup struct {
 	src      Source
 	can      Capabilities // optional interfaces of src

@@ -168,8 +168,8 @@ type ChunkSource interface {
 	Chunks(fields []string, records []int) (sampler.Chunks, error)
 
 	// KeepChunks has the Source keep decoded chunks for as long as order, an order of its records, needs them, in as
-	// many bytes as the plan of order allows, and decode the next ones in advance. A later call replaces order; with
-	// nil the Source keeps no chunks for an order.
+	// many bytes as the plan of order allows, and decode the next chunks in advance. A later call replaces order;
+	// with nil the Source keeps no chunks for an order.
 	KeepChunks(order *sampler.ChunkShuffle)
 
 	// Decoded returns how many bytes of chunks were decoded so far.
@@ -256,7 +256,8 @@ type NamedSource interface {
 type ClassedSource interface {
 	Source
 
-	// Classes returns the names of the values 0, 1, ... of a field; nil if it has none. It must not be changed.
+	// Classes returns the names of the values 0, 1, ... of a field; nil if the field has no names. The caller must not
+	// change the slice.
 	Classes(field string) []string
 }
 
@@ -404,7 +405,7 @@ func incomplete(src Source) error {
 	return nil
 }
 
-// ID returns the identity of the Source, "" if it has none.
+// ID returns the identity of the Source, "" if the Source has no identity.
 func (c Capabilities) ID() string {
 	if c.Identifier == nil {
 		return ""

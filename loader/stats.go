@@ -39,8 +39,8 @@ type Stats struct {
 	ReadBytes int64         // bytes read
 	Transform time.Duration // of workers: in Transforms
 	Collate   time.Duration // of workers: in Collate
-	// that the whole process ran on cores while loops were iterated, from Python with the process that trains and those
-	// that it started; 0 where the system does not report
+	// that the whole process ran on cores while loops were iterated, from Python with the process that trains and the
+	// processes that it started; 0 where the system does not report
 	CPU time.Duration
 	// that other programs ran on the machine's cores meanwhile, looked at every 50 ms at most; 0 where the system
 	// does not report
@@ -266,7 +266,7 @@ func (t *tally) fromStorage(start resources, bytes int64) bool {
 	return t.stats.Storage+storageRead()-start.storage > max(1<<20, bytes/2)
 }
 
-// snapshot returns the counts so far, including those of a loop that is running.
+// snapshot returns the counts so far, including the counts of a loop that is running.
 func (t *tally) snapshot() Stats {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,8 +19,9 @@ type Transform interface {
 	// Output returns the type and shape of a transformed record of in. The Name is in.Name.
 	Output(in tensor.Spec) (tensor.Spec, error)
 
-	// Worker returns the function that one goroutine will use, with whatever state of its
-	// own. The number of the goroutine is for its logs: results must not depend on it.
+	// Worker returns the function that one goroutine will use, which may have state of
+	// its own. The number of the goroutine is for its logs: results must not depend on
+	// it.
 	Worker(in tensor.Spec, id int) (RecordFunc, error)
 }
 

@@ -270,8 +270,8 @@ func (c *pool) seal(w *worker, t schedule.Task, b *fill.Batch) (err error) {
 }
 
 // stuck describes a batch that is not finished after Options.Timeout: which record a worker is
-// reading, and what a Stage waits for. stuck must not wait itself: it does not look up the place
-// of a ragged record, because that reads offsets from a file.
+// reading, and which function a Stage waits for. stuck must not wait itself: it does not look up
+// the place of a ragged record, because that reads offsets from a file.
 func (c *pool) stuck(epoch, step, slot int) error {
 	late := fmt.Errorf("%w: not there after %v", ErrTimeout, c.setup.opts.Timeout)
 	e := &Error{Epoch: epoch, Batch: step, Record: -1, Err: late}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// DescribeReads says how records of a field are read and why so, for people, with what it cost to verify
-// them, and estimates which part of its bytes is in memory: from 0 to 1, or -1 where the system does not report.
-// On Linux the system reports it for files that the process owns or may write; other files look as if all were in
+// DescribeReads says how records of a field are read and why so, for people, with the cost of verifying them, and
+// estimates which part of the field's bytes is in memory: from 0 to 1, or -1 where the system does not report. On
+// Linux the system reports it for files that the process owns or may write; other files look as if all were in
 // memory. It costs about 256 system calls and no reading. Of a field that does not exist it returns nothing.
 func (d *Dataset) DescribeReads(field string) (how, why string, resident float64) {
 	f, err := d.field(field)

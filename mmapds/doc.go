@@ -30,19 +30,18 @@
 //
 // # Lifetimes
 //
-// A view is memory of the mapping. It is valid until Close. A goroutine that holds views while
-// another may call Close takes a lease: Retain before, Release after. Close
-// refuses new leases, waits until the last one is released, and unmaps. Package loader does this
-// automatically. In builds with -tags invariants a view that outlives the dataset always faults at
-// its first use.
+// A view is memory of the mapping. It is valid until Close. A goroutine that holds views while another may call Close
+// takes a lease: Retain before, Release after. Close refuses new leases, waits until the last lease is released, and
+// unmaps. Package loader does this automatically. In builds with -tags invariants a view that outlives the dataset
+// always faults at its first use.
 //
 // # Reading
 //
 // A touch of memory that is not there has the system read around it, by as much as the disk reads ahead, which may be
-// megabytes, and blocks a P of the Go scheduler. So what is not in memory is read by its size before it is touched:
-// Gather, Iter and Warm do it in system calls, At and Slice begin it, and Prefetch does so for later. At finds out when
-// records are read in their order, and then reads many together. Large records that are not in memory are read by
-// Gather into the caller's memory, 32 at a time.
+// megabytes, and blocks a P of the Go scheduler. So bytes that are not in memory are read, by their size, before they
+// are touched: Gather, Iter and Warm read them in system calls, At and Slice only start the reads, and Prefetch starts
+// reads for later. At finds out when records are read in their order, and then reads many together. Large records that
+// are not in memory are read by Gather into the caller's memory, 32 at a time.
 //
 // Pages that were brought in are noted, so that they cost no system call again. Four times a second some are looked at:
 // if the kernel took any back, all are brought in again, and none is noted for four seconds. None is noted of a dataset

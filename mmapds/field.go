@@ -150,8 +150,8 @@ func (f *field) pieces(a, b int, do func(e *layout.RaggedExtent, at, n int) erro
 
 // placeIn fills out with the offsets of consecutive records of one extent; i is the number of the
 // first record there. Offsets in out continue from out[0]. placeIn returns the first record's row.
-// Every offset is checked against the one before and the end of the values: offsets are bytes from
-// a file, and a wrong one would read outside of the mapping.
+// Every offset is checked against the offset before and the end of the values: offsets are bytes
+// from a file, and a wrong one would read outside of the mapping.
 func (f *field) placeIn(offsets answer, e *layout.RaggedExtent, i int, out []int64, buf []byte) (row int, err error) {
 	n, at := len(out)-1, int(e.Offset)
 	var base, rest []byte // memory for the first offset, and for those that are asked for

@@ -19,8 +19,8 @@ import (
 
 // memory is a column as mapped memory: one segment where extents could be mapped side by side,
 // otherwise one per extent. It remembers which pages were brought in, so that reads of warm pages
-// make no system call. All state that changes is atomic: Gather is called by many goroutines, and a
-// lock here would be the one that all of them share.
+// make no system call. All state that changes is atomic: Gather is called by many goroutines, and
+// all of them would wait for a lock here.
 type memory struct {
 	c        *column
 	size     int          // bytes of a row

@@ -71,7 +71,7 @@ func (p *packed) borrow() *scratch {
 	return s
 }
 
-// giveBack keeps what borrow returned for later calls.
+// giveBack keeps the memory that borrow returned for later calls.
 func (p *packed) giveBack(s *scratch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -196,7 +196,7 @@ func (p *packed) copy(ctx context.Context, runs []rowSpan, dst []byte, arrived a
 	return arrive(arrived, p.c.size, runs, dst)
 }
 
-// add appends a run, or extends the last run if the new one continues it in both the file and the
+// add appends a run, or extends the last run if the new run continues it in both the file and the
 // result.
 func (s *scratch) add(r chunk.Run) {
 	if n := len(s.runs); n > 0 && s.runs[n-1].First+s.runs[n-1].N == r.First && s.runs[n-1].To+s.runs[n-1].N == r.To {

@@ -78,8 +78,8 @@ func (f pagedFile) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// appendRange appends a range, or extends the last range if the new one continues it: fewer and
-// larger requests are cheaper over a network.
+// appendRange appends a range, or extends the last range if the new range continues it: fewer
+// and larger requests are cheaper over a network.
 func appendRange(list []Range, r Range) []Range {
 	if n := len(list); n > 0 && list[n-1].Path == r.Path && list[n-1].Offset+list[n-1].Bytes == r.Offset {
 		list[n-1].Bytes += r.Bytes

@@ -35,8 +35,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Config is everything that one run depends on, by step. DefaultConfig gives the defaults, Source
-// and Dest aside.
+// Config has everything that a run depends on, by step. DefaultConfig gives the defaults, except
+// for Source and Dest.
 type Config struct {
 	// The source of the samples.
 
@@ -122,7 +122,7 @@ func (s Seed) String() string {
 	return strconv.FormatUint(s.Seed, 10)
 }
 
-// DefaultConfig returns what the command does without flags.
+// DefaultConfig returns the Config of the command without flags.
 func DefaultConfig() Config {
 	return Config{
 		From: "auto", Images: field.DefaultOptions(), Names: NamesAuto, Workers: runtime.GOMAXPROCS(0),

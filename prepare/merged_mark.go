@@ -148,8 +148,8 @@ func (b remoteRun) unmark(folders []string) error {
 	})
 }
 
-// holds reports whether the mark is true: the dataset exists, and no parts exist other than those that it was built
-// from. Parts that were made later are in no dataset, and must not be removed.
+// holds reports whether the mark is true: the dataset exists, and no parts exist other than the parts that it was
+// built from. Parts that were made later are in no dataset, and must not be removed.
 func (s *mergedMark) holds(m merge, d *upload.Destination, paths []string) (bool, error) {
 	there, err := s.published(m, d)
 	if !there || err != nil {

@@ -9,7 +9,7 @@
 //
 // Writing: a Writer (Create in packages flat, hdf5 and zarr) takes records in order and
 // publishes the dataset with Commit, so that it is either whole or not there at all. Close
-// without Commit removes every trace, or with a Journal keeps the build for a later one to
-// continue. Reading: Open checks the manifest and every header against the true file sizes,
-// and package mmapds maps the records.
+// without Commit removes every trace, or with a Journal keeps the build, so that a later
+// build can continue it. Reading: Open checks the manifest and every header against the
+// true file sizes, and package mmapds maps the records.
 package store

@@ -203,9 +203,9 @@ func checkSeal(text []byte) error {
 	return nil
 }
 
-// DecodeManifest reads what Encode wrote and checks everything that can be checked without the files. A manifest of a
-// newer version is ErrUnsupported; any other fault, down to a single changed byte, is ErrCorrupt. Unknown keys are
-// ignored, so that a later minor addition stays readable.
+// DecodeManifest reads a manifest that Encode wrote and checks everything that can be checked without the files. A
+// manifest of a newer version is ErrUnsupported; any other fault, down to a single changed byte, is ErrCorrupt.
+// Unknown keys are ignored, so that a later minor addition stays readable.
 func DecodeManifest(data []byte) (*Manifest, error) {
 	m, err := parseManifest(data)
 	if err != nil {

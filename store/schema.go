@@ -55,8 +55,8 @@ type Normalization struct {
 	Std     []float64 `json:"std"`
 }
 
-// Channels returns how many channels a record has and how many consecutive elements
-// belong to a channel before the next one starts: (3, h*w) for CHW, (3, 1) for HWC. A field
+// Channels returns how many channels a record has and how many consecutive elements belong
+// to a channel before the next channel starts: (3, h*w) for CHW, (3, 1) for HWC. A field
 // without layout is one channel.
 func (f Field) Channels() (n, run int) { return layout.Channels(f.Spec) }
 

@@ -92,7 +92,7 @@ func (d DType) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText reads the text that MarshalText writes.
 func (d *DType) UnmarshalText(b []byte) error {
 	v, err := ParseDType(string(b))
 	if err == nil {

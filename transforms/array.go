@@ -100,7 +100,7 @@ func (p *ArrayPipeline) Random() bool {
 // MarshalJSON writes the recipe, in the form of a Pipeline's recipe.
 func (p *ArrayPipeline) MarshalJSON() ([]byte, error) { return marshalRecipe(p.ts) }
 
-// ParseArray reads what MarshalJSON writes.
+// ParseArray reads the JSON that MarshalJSON writes.
 func ParseArray(recipe []byte) (*ArrayPipeline, error) {
 	ts, err := parseRecipe(recipe, arrayRegistry)
 	if err != nil {

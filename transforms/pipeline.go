@@ -99,9 +99,9 @@ func Parse(recipe []byte) (*Pipeline, error) {
 // For limits that tags cannot declare, a Transform may have a method Resolve() (Transform, error).
 // Resolve gets the parameters with their defaults, and returns the parameters to use or an error.
 type Transform interface {
-	// Build adds what the transform does to p. p.Info describes the image that
-	// arrives. It must not allocate, as a Runner calls it for each image if the
-	// Pipeline is random.
+	// Build adds the work of the transform to p. p.Info describes the image
+	// that arrives. Build must not allocate, as a Runner calls it for each
+	// image if the Pipeline is random.
 	Build(p *Plan) error
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// ForImages returns the first operation of a recipe that is for images and not for arrays of numbers; "" if there is none.
+// ForImages returns the first operation of a recipe that is for images and not for arrays of numbers; "" if the recipe
+// has no such operation.
 func ForImages(recipe []byte) string {
 	var entries []struct {
 		Op string `json:"op"`

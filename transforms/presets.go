@@ -21,12 +21,12 @@ var (
 	CLIP      = Normalize{Mean: []float64{.48145466, .4578275, .40821073}, Std: []float64{.26862954, .26130258, .27577711}}
 )
 
-// TimmEval returns what timm does to the images that a model is evaluated on, up to its
-// conversion to numbers: for crop mode "center" (or "") the shorter side, for "squash" both
-// sides, for "border" the longer side become floor(size/cropPct), and a square of size is cut
-// from the center, in mode "border" with the mean color of ImageNet around it. cropPct is above 0
-// and at most 1, timm's default 0.875; interpolation "" means bilinear. For sizes that are not
-// square, and other means, use ResizeKeepRatio and CenterCropOrPad.
+// TimmEval returns the transforms with which timm prepares the images that a model is evaluated
+// on, up to its conversion to numbers: for crop mode "center" (or "") the shorter side, for
+// "squash" both sides, for "border" the longer side become floor(size/cropPct), and a square of
+// size is cut from the center, in mode "border" with the mean color of ImageNet around it.
+// cropPct is above 0 and at most 1, timm's default 0.875; interpolation "" means bilinear. For
+// sizes that are not square, and other means, use ResizeKeepRatio and CenterCropOrPad.
 func TimmEval(size int, cropPct float64, mode, interpolation string) ([]Transform, error) {
 	if size <= 0 || !(cropPct > 0 && cropPct <= 1) {
 		return nil, fmt.Errorf("transforms: size %d must be positive, cropPct %v above 0 and at most 1", size, cropPct)

@@ -12,7 +12,7 @@ import (
 
 // RasterOutput returns the output of [Pipeline.Raster] for m; Pix does not matter. The transforms
 // that work on a Raster are resizes, crops, layouts, and ConvertDType to float32 with Normalize.
-// Any other transform is an error that names what is possible.
+// Any other transform is an error that names the possible transforms.
 func (p *Pipeline) RasterOutput(m Raster) (Info, error) {
 	var plan Plan
 	return p.planRaster(&plan, m)

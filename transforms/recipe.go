@@ -51,7 +51,7 @@ func marshalRecipe[T any](ops []T) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// parseRecipe reads what marshalRecipe writes. The error joins everything that is wrong.
+// parseRecipe reads the JSON that marshalRecipe writes. The error joins all faults of the recipe.
 func parseRecipe[T any](recipe []byte, known map[string]decoder[T]) ([]T, error) {
 	var entries []json.RawMessage
 	if err := json.Unmarshal(recipe, &entries); err != nil {

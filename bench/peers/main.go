@@ -3,8 +3,8 @@
 //
 //	go run ./peers [-only 150528,784,normalize,gzip] [-match NAME] [-rounds 3] [-seconds 1] [-dir FOLDER] [-python PYTHON]
 //
-// Each round starts new processes, one at a time: the first batch is timed from its start, with all
-// imports. Memory is the anonymous memory of the process and those that it started.
+// Each round starts new processes, one at a time: the first batch is timed from its start, with all imports. Memory is
+// the anonymous memory of the process and of the processes that it started.
 package main
 
 import (

@@ -28,7 +28,7 @@ type Options struct {
 
 // A Decoder opens one image after the other. It keeps its memory, which grows to the need of the
 // largest image, so that a folder of images does not allocate and clear memory for each of them. A
-// Decoder serves one goroutine, and an opened image is valid until the next one is opened.
+// Decoder serves one goroutine, and an opened image is valid until the next image is opened.
 type Decoder struct {
 	opt     Options
 	bits    []byte // memory of Bits

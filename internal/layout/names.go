@@ -133,7 +133,7 @@ func PixelBytes(f tensor.Spec) bool {
 }
 
 // Channels returns how many channels a record of a field has and how many consecutive elements belong to a channel
-// before the next one starts, see store.Field.Channels.
+// before the next channel starts, see store.Field.Channels.
 func Channels(f tensor.Spec) (n, run int) {
 	switch {
 	case f.Layout == tensor.CHW && len(f.Shape) == 3:

@@ -30,7 +30,7 @@ const (
 )
 
 // Measure adds the values of one record, rows of spec, to the moments of the channels. run consecutive elements
-// belong to a channel before the next one starts.
+// belong to a channel before the next channel starts.
 func (m *Meter) Measure(spec tensor.Spec, run int, record []byte, out []Moments) {
 	numbers := len(record) / spec.DType.Size()
 	if len(out) == 1 {

@@ -23,7 +23,7 @@ type cutter struct {
 	scratch   sync.Pool                      // of *windowScratch
 }
 
-// windowScratch is memory that one call borrows.
+// windowScratch is memory that one call borrows and returns.
 type windowScratch struct {
 	place place
 	spans [tensor.MaxRank]span

@@ -76,9 +76,9 @@ type derived struct {
 	pools  struct{ single, double sync.Pool }
 }
 
-// maxWork limits how many expressions are computed for a field, including those that its own fields
-// need. If each field were computed from two fields of the level below, a field would take 2^32
-// expressions at the depth that view files may have.
+// maxWork limits how many expressions are computed for a field, including the expressions that its
+// own fields need. If each field were computed from two fields of the level below, a field would
+// take 2^32 expressions at the depth that view files may have.
 const maxWork = 1 << 12
 
 // costed is a Source that knows how many expressions it computes for a field.
@@ -220,7 +220,7 @@ func (d *derived) Gather(ctx context.Context, field string, indices []int, dst [
 	return compute[float64](ctx, d, &d.pools.double, indices, dst)
 }
 
-// computing is memory that one call borrows.
+// computing is memory that one call borrows and returns.
 type computing[T expr.Float] struct {
 	values expr.Evaluator[T]
 	data   []byte

@@ -164,7 +164,7 @@ func (c *named) idOf(sources []string) string {
 	return c.kind + "(" + digest.Of(append([]any{sources}, c.how()...)...) + ")"
 }
 
-// ids returns the members' identities, or nil if one of them has none.
+// ids returns the members' identities, or nil if a member has no identity.
 func (list members) ids() []string {
 	ids := make([]string, len(list))
 	for i, m := range list {

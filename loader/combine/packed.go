@@ -46,7 +46,7 @@ type packedField struct {
 	spec tensor.Spec
 }
 
-// packScratch is memory that one call borrows.
+// packScratch is memory that one call borrows and returns.
 type packScratch struct {
 	indices []int
 	offsets []int64

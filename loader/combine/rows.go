@@ -138,7 +138,7 @@ func countRuns(words []uint64) (n int) {
 	return n
 }
 
-// add appends a run of k records, or extends the last run if the new one continues it.
+// add appends a run of k records, or extends the last run if the new run continues it.
 func (r *rows) add(first, k int) {
 	if k == 0 {
 		return

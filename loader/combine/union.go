@@ -39,8 +39,8 @@ func (f *FillValues) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// exact returns a JSON number as int64, uint64 or float64, or unchanged if it is none of these
-// exactly.
+// exact returns a JSON number as int64, uint64 or float64, or unchanged if none of the three
+// types holds it exactly.
 func exact(n json.Number) any {
 	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return i

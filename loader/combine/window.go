@@ -154,8 +154,8 @@ func (w Window) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Unknown names are errors, and so is a whole number
-// in fill that float64 cannot hold.
+// UnmarshalJSON reads the JSON that MarshalJSON writes. Unknown names are errors, and so is a
+// whole number in fill that float64 cannot hold.
 func (w *Window) UnmarshalJSON(text []byte) error {
 	*w = Window{}
 	v := withFill{plain: (*plain)(w)}

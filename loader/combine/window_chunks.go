@@ -232,8 +232,8 @@ func wrappedChunk(i, n, chunk, chunks int) int {
 	return floorDiv(i, n)*chunks + mod(i, n)/chunk
 }
 
-// chunkRetention keeps the chunks that an order needs in the cache, and decodes the next ones in
-// advance.
+// chunkRetention keeps the chunks that an order needs in the cache, and decodes the next chunks
+// in advance.
 type chunkRetention struct {
 	layout *chunkLayout
 	order  *sampler.ChunkShuffle

@@ -150,8 +150,8 @@ func (w *Windows) Prefetch(field string, a, b int) error {
 	return w.each(field, a, b, (*member).Prefetch)
 }
 
-// SetCache limits the bytes of decoded chunks that are kept besides those in use; 256 MiB by
-// default. A smaller limit than 1 becomes 1, since 0 means the default.
+// SetCache limits the bytes of decoded chunks that are kept besides the chunks in use; 256
+// MiB by default. A smaller limit than 1 becomes 1, since 0 means the default.
 func (w *Windows) SetCache(bytes int64) {
 	w.cache.mu.Lock()
 	defer w.cache.mu.Unlock()

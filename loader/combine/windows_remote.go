@@ -38,7 +38,7 @@ func (w *Windows) LookaheadBytes() int64 {
 
 // Fetch announces to a Source the records that windows touch, and decodes chunks in advance: see
 // KeepChunks. Records of a bucket are announced so long before they are read that decoded chunks
-// would not be kept until then, so that those are not decoded.
+// would not be kept until then, so that chunks of such records are not decoded in advance.
 func (w *Windows) Fetch(ctx context.Context, field string, indices []int) error {
 	f, err := w.field(field)
 	if err == nil && f.part.can.Remote != nil {

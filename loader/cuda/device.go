@@ -27,8 +27,8 @@ type Device struct {
 	kernels map[string]uintptr
 }
 
-// Count returns the number of CUDA devices, at least 1. If there is none, the error
-// wraps ErrNoCUDA and states why.
+// Count returns the number of CUDA devices, at least 1. If the machine has no
+// device, the error wraps ErrNoCUDA and states why.
 func Count() (int, error) {
 	_, n, err := start()
 	return n, err

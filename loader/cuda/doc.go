@@ -37,11 +37,10 @@
 //	the consumer       Wait: its stream waits for copied; work;
 //	                   Done: its stream records used              batch k
 //
-// The host waits in only two cases: the goroutine waits for a slot when the consumer is slower;
-// and the Loader gets its memory back when the copy of the batch is done and the copy of the next
-// one is queued. The consumer's loop body
-// runs ahead of its device in the same way, by as many batches as there are slots: it reuses
-// one only after work that is recorded.
+// The host waits in only two cases: the goroutine waits for a slot when the consumer is slower; and the Loader gets
+// its memory back when the copy of the batch is done and the copy of the next batch is queued. The consumer's loop
+// body runs ahead of its device in the same way, by as many batches as there are slots: it reuses one only after
+// work that is recorded.
 //
 // # Memory
 //
@@ -60,10 +59,9 @@
 //
 // # Ending
 //
-// A Prefetcher is closed first, then the Loader, whose memory it copies from, then streams
-// of Device.NewStream, then the Devices: defers in the order of the example do that. Every
-// Close waits for what devices still do with what it frees. A context that is cancelled, an
-// error, a panic or a break ends the goroutine before the loop is left.
+// A Prefetcher is closed first, then the Loader, whose memory it copies from, then streams of Device.NewStream, then
+// the Devices: defers in the order of the example do that. Every Close waits until no device uses the memory that it
+// frees. A context that is cancelled, an error, a panic or a break ends the goroutine before the loop is left.
 //
 // # Threads
 //

@@ -3,9 +3,9 @@ package cuda
 import "unsafe"
 
 // driver is the part of the CUDA driver API that this package calls, by the names that the
-// library exports. Handles (contexts, streams, events, modules, functions) are uintptr,
-// device addresses uint64. All functions may be called by any thread; those from CtxSynchronize
-// on work in the context that is current on the calling thread, see Device.do.
+// library exports. Handles (contexts, streams, events, modules, functions) are uintptr, device
+// addresses uint64. All functions may be called by any thread; the functions from
+// CtxSynchronize on work in the context that is current on the calling thread, see Device.do.
 type driver struct {
 	Init                   func(flags uint32) Result                          `symbol:"cuInit"`
 	DriverGetVersion       func(version *int32) Result                        `symbol:"cuDriverGetVersion"`

@@ -60,7 +60,7 @@ func (d *Device) keepIdle(b []byte) bool {
 }
 
 // takeIdle returns n bytes of the smallest idle memory that is large enough and at most half
-// unused; nil if there is none.
+// unused; nil if no idle memory fits.
 func (d *Device) takeIdle(n int) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,8 +19,8 @@ type Options struct {
 	// fields of the Loader's batches that go to the device; "tokens.offsets" is Batch.Offsets of a field "tokens"; none
 	// only if Direct has some
 	Fields []string
-	// batches of a device that are being copied or ready, not counting the one in the loop body; at most as many can be
-	// held; 0 means 2
+	// batches of a device that are being copied or ready, not counting the batch in the loop body; at most as many can
+	// be held; 0 means 2
 	Prefetch  int
 	Normalize map[string]Normalize // fields that the device turns into floats
 	Direct    Direct               // further fields, from the dataset's own memory

@@ -130,9 +130,10 @@ func (c *compiler) quantifier(n *node) (expression, error) {
 // sampleKey separates the draws of samples from the orders of epochs with the same seed.
 const sampleKey = 1 << 17
 
-// sample compiles a random part of the records: those whose hash is below a fraction of all hashes.
-// The hash is of the seed and the record's number or a value, so that the same records are chosen
-// in every run, and a larger fraction contains the records of a smaller fraction.
+// sample compiles a random part of the records: the records whose hash is below a fraction of the
+// range of hashes. The hash is of the seed and the record's number or a value, so that the same
+// records are chosen in every run, and a larger fraction contains the records of a smaller
+// fraction.
 func (c *compiler) sample(n *node) (expression, error) {
 	args, err := c.all(n.args)
 	if err != nil {

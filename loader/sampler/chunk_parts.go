@@ -186,7 +186,7 @@ type partsLine struct {
 	key   uint64
 }
 
-// Keys of what is drawn for parts.
+// Keys of the random numbers that are drawn for parts.
 const (
 	chunkPartKey = 1<<16 + 32 + iota
 	chunkPhaseKey

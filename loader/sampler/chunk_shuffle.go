@@ -18,8 +18,8 @@ import (
 // A process has several lanes. Each lane walks through chunks that are drawn at random, and
 // shuffles the records of a chunk. Every batch has records of all lanes, or of as many lanes as it
 // has records. If records reach into the next chunks, a lane takes some chunks in their order, so
-// that it decodes only one new chunk when it moves on. Batches are as varied as those of Shuffle if
-// there are as many lanes as records in a batch; [Randomness] measures that. Successive batches
+// that it decodes only one new chunk when it moves on. Batches are as varied as batches of Shuffle
+// if there are as many lanes as records in a batch; [Randomness] measures that. Successive batches
 // together are less varied.
 //
 // Like all Samplers, ChunkShuffle is a function of (seed, epoch, position). It keeps 8 bytes for
@@ -196,7 +196,7 @@ func (o *ChunkShuffle) Validate(n int) error {
 	return nil
 }
 
-// Keys of what is drawn.
+// Keys of the random numbers that a ChunkShuffle draws.
 const (
 	chunkRunKey = 1<<16 + 6 + iota
 	chunkShiftKey

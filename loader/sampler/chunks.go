@@ -20,7 +20,7 @@ type Chunks struct {
 }
 
 // ChunkAxis is an axis on which records have origins. Cell k has the origins [Cuts[k], Cuts[k+1]):
-// those of the records that begin in one chunk.
+// the origins of the records that begin in one chunk.
 type ChunkAxis struct {
 	Name string
 	Cuts []int

@@ -516,7 +516,7 @@ func (m *Mix) Seen(epoch, step int, dropLast bool) []int {
 	return out
 }
 
-// Mixture returns what the Mix was made of.
+// Mixture returns the parameters from which the Mix was made.
 func (m *Mix) Mixture() Mixture { return m.given }
 
 // Sizes returns the number of records of each source.

@@ -130,7 +130,7 @@ func (v opened) selected(s combine.Select) (opened, error) {
 }
 
 // open opens a node. Every dataset that it opens is appended to d.parts at once, so that Close
-// closes all of them even if a later one fails.
+// closes all of them even if a later dataset fails to open.
 func (d *Dataset) open(ctx context.Context, n *Node, open openFunc) (opened, error) {
 	switch {
 	case n.Select != nil:

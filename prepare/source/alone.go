@@ -45,7 +45,7 @@ func Alone(ctx context.Context, root *vfs.Root, path, kind string) error {
 }
 
 // otherData returns the path of the first data file in a folder or its subfolders that the kind would leave out; ""
-// if there is none. Files with one of the endings are part of the source at the top, but are left out in
+// if there is no such file. Files with one of the endings are part of the source at the top, but are left out in
 // subfolders.
 func otherData(ctx context.Context, root *vfs.Root, folder string, endings []string) (string, error) {
 	entries, err := ReadDir(ctx, root, folder)

@@ -175,7 +175,7 @@ func (i *Ignored) Add(name string) {
 	i.Count++
 }
 
-// Sample is one raw sample. It is small and may be copied; Data keeps what Read needs alive.
+// Sample is one raw sample. It is small and may be copied; Data refers to everything that Read needs.
 type Sample struct {
 	Name  string // path inside the source, with slashes, or position; unique in the source
 	Split string // one of Info.Splits, "" if there are none

@@ -12,9 +12,9 @@ import (
 )
 
 // quietCredentials returns an option of clients of S3 that keeps the SDK's log lines off the
-// terminal: errors say the same. The credentials of a cloud instance write to a log of their own,
-// so they are looked up again without that log. Credentials that the URL chooses, by role or
-// anonymous, stay.
+// terminal: errors contain the same information. The credentials of a cloud instance write to a
+// log of their own, so they are looked up again without that log. Credentials that the URL
+// chooses, by role or anonymous, stay.
 func quietCredentials(ctx context.Context, q url.Values) (func(*s3.Options), error) {
 	if q.Get("role") != "" || q.Get("anonymous") != "" {
 		return func(o *s3.Options) { o.Logger = logging.Nop{} }, nil

@@ -6,9 +6,9 @@
 // process. Clusters that ask for Kerberos are not supported.
 //
 // A file is written under another name and renamed by Commit, so that no reader sees a part of it.
-// If a datanode fails, reads continue at another one, and a write has to start again. From the
-// third attempt on, each attempt writes one replica less, down to one, because the namenode may
-// choose the failed datanode again.
+// If a datanode fails, reads continue at another datanode, and a write has to start again. From
+// the third attempt on, each attempt writes one replica less, down to one, because the namenode
+// may choose the failed datanode again.
 //
 // The client is [github.com/colinmarc/hdfs]. It waits without limit for an answer and panics at
 // incomplete ones, so connections have deadlines (open.go), and panics become errors (errors.go).

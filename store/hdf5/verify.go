@@ -21,7 +21,8 @@ func (s *staged) verify(m *store.Manifest) error {
 }
 
 // compare opens the finished file like a reader, by package meta and not by the writer's own tables, and compares
-// everything that it finds with what was written. libhdf5 can fail silently when a disk is full at the wrong moment.
+// everything that it finds with the contents that were written. libhdf5 can fail silently when a disk is full at the
+// wrong moment.
 func (s *staged) compare(m *store.Manifest) error {
 	info, err := s.file.Stat()
 	if err != nil {

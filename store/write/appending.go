@@ -265,8 +265,8 @@ func DiscardCommitted(home Home, dest string) (bool, error) {
 }
 
 // committedBefore reports whether an append whose outcome is unknown was committed: whether a generation newer than the
-// one that the append began with lists the announced file. The file name has random digits, so no other append has the
-// same name. A manifest that cannot be read is skipped.
+// generation that the append began with lists the announced file. The file name has random digits, so no other append
+// has the same name. A manifest that cannot be read is skipped.
 func committedBefore(home Home, stage *Stage) (bool, error) {
 	text, err := stage.Folder.root.ReadFile(announcedName)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -45,7 +45,7 @@ func (s *BlockSums) write(b []byte) {
 	}
 }
 
-// End closes a block that is not full, such as the last one of a column. Without an open block it does nothing.
+// End closes a block that is not full, such as the last block of a column. Without an open block it does nothing.
 func (s *BlockSums) End() {
 	if s.in > 0 {
 		s.Done = append(s.Done, s.open)

@@ -183,10 +183,10 @@ func (d *destination) check() error {
 // that opened the half-removed directory under its old name would take it for a new build.
 func (d *destination) retire() error { return d.parent.Rename(d.stage, publishedName(d.stage)) }
 
-// replace moves the file or folder of a name to the destination. A folder cannot be renamed over another one, so the
-// two change places, in one step where the system has one, and then the old one is removed. Elsewhere the old one is
-// moved aside first: a crash between the two renames leaves no dataset at the destination, and the old one in
-// STAGE.old. A replaced file hands its owner, group and permissions on to the new one.
+// replace moves the file or folder of a name to the destination. A folder cannot be renamed over another folder, so
+// the two change places, in one step where the system has one, and then the old dataset is removed. Elsewhere the
+// old dataset is moved aside first: a crash between the two renames leaves no dataset at the destination, and the
+// old dataset in STAGE.old. A replaced file hands its owner, group and permissions on to the new one.
 func (d *destination) replace(from *os.Root, name string) error {
 	dest := d.name()
 	info, err := d.parent.Lstat(dest)

@@ -175,7 +175,7 @@ func (e *Editing) manifest(change store.Change) (*store.Manifest, error) {
 }
 
 // summarize computes the statistics and the id of m from the saved state of each field. Fields have separate states, so
-// a column can be added, dropped or replaced without reading another one.
+// a column can be added, dropped or replaced without reading another column.
 func (e *Editing) summarize(m *store.Manifest) (err error) {
 	b := NewManifestBuilder(m.Schema(), e.splits...)
 	m.Statistics = make(map[string]*store.Statistics)

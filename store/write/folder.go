@@ -35,8 +35,8 @@ func makeFolder(parent *os.Root, path string) (*Folder, error) {
 
 func (f *Folder) close() error { return errors.Join(f.root.Close(), f.handle.Close()) }
 
-// clear removes all files but those in keep. The journal goes first, and durably, as it lists the others: after a crash
-// in between, no build is resumed with files that are missing.
+// clear removes all files except the files in keep. The journal goes first, and durably, as it lists the others: after
+// a crash in between, no build is resumed with files that are missing.
 func (f *Folder) clear(keep map[string]bool) error {
 	if !keep[JournalName] {
 		if err := f.drop(JournalName); err != nil {

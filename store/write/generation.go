@@ -134,7 +134,8 @@ func HoldForReplacement(path string, base *store.Manifest) (*os.File, error) {
 }
 
 // checkReplacement makes sure that nothing is lost when an append to Zarr at path makes a new folder, which takes the
-// place of the old one: the new folder has the newest generation only, so earlier generations and tags are refused.
+// place of the old folder: the new folder has the newest generation only, so earlier generations and tags are
+// refused.
 func checkReplacement(path string, base *store.Manifest) error {
 	numbers, err := store.Generations(path)
 	if err != nil {
@@ -277,9 +278,9 @@ func syncFolder(root *os.Root, name string) error {
 }
 
 // forward replaces the manifest in a folder by the manifest of a generation, by one rename: other programs, which know
-// no generations, read the old or the new one at any time. The new manifest is another link to the generation's file
-// where possible, so that a lock holds under both names. In Zarr the metadata that belongs to the manifest is replaced
-// before it.
+// no generations, read the old or the new manifest at any time. The new manifest is another link to the generation's
+// file where possible, so that a lock holds under both names. In Zarr the metadata that belongs to the manifest is
+// replaced before it.
 func forward(root *os.Root, generation int) error {
 	name := manifestOf(root)
 	if name == layout.ZarrManifest {

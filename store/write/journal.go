@@ -245,7 +245,7 @@ func (e *buildEntry) compare(old *buildEntry) error {
 }
 
 // differs says in which member of their JSON two schemas or option sets differ. The complete JSON of both would fill a
-// screen, and the user has to find the one option that was typed differently.
+// screen, and the user has to find the option that was typed differently.
 func differs(what, was, is string) error {
 	if was == is {
 		return nil

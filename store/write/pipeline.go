@@ -125,7 +125,8 @@ func (w *ShardWriter) enterShard(section int) error {
 	return w.journal.write(entry{Shard: &shardEntry{section, shards[len(shards)-1]}})
 }
 
-// append adds a record whose values have the checksums sums. It reports whether the record was the last one of a shard.
+// append adds a record whose values have the checksums sums. It reports whether the record was the last record of a
+// shard.
 func (s *section) append(r *store.Record, sums []uint32) (full bool, err error) {
 	if s.open == 0 {
 		if err := s.openShard(); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // PublishFolder makes the stage itself the destination. The files of the stage must be on disk already (see SyncFile).
-// The journal is moved out first, as a published dataset has none, and removed last: until then an interrupted
+// The journal is moved out first, as a published dataset has no journal, and removed last: until then an interrupted
 // publication can be resumed.
 func (s *Stage) PublishFolder() error {
 	if err := s.park(); err != nil {

@@ -319,7 +319,7 @@ func (w *ShardWriter) undo(renames []rename) error {
 	return nil
 }
 
-// resume continues the build in the stage if the journal asks for it, and otherwise begins a new one.
+// resume continues the build in the stage if the journal asks for it, and otherwise begins a new build.
 func (w *ShardWriter) resume() error {
 	head := w.head()
 	var h *history

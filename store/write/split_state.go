@@ -48,7 +48,7 @@ func appendMoments(b []byte, a *moments.Moments) []byte {
 var errBadState = fmt.Errorf("the state of its metadata does not fit this schema: %w", store.ErrCorrupt)
 
 // restore is the inverse of state. The state comes from a manifest, which may be damaged, so lengths are compared with
-// what the schema needs, and counts with their limits.
+// the lengths that the schema needs, and counts with their limits.
 func (k *splitMetadata) restore(r *stateReader) error {
 	k.count = int64(r.uint64())
 	for i := range k.ids {

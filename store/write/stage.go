@@ -220,7 +220,7 @@ func (s *Stage) Leave() error {
 
 // restoreJournal moves the journal back into the staging directory after an interrupted publication. If the manifest
 // that the journal announces is at the destination, or not in the staging directory, the publication was complete and
-// the directory is an old dataset that has changed places with the new one: journal and directory are removed.
+// the directory is an old dataset that has changed places with the new dataset: journal and directory are removed.
 func (s *Stage) restoreJournal() error {
 	aside := journalAside(s.dest.stage)
 	journal, err := private.ReadFile(s.dest.parent, aside, s.Folder.root)

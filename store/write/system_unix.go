@@ -21,7 +21,8 @@ func ignoreNoSync(err error) error {
 }
 
 // keepAccess gives a file of a folder the owner, group and permissions of the file that it replaces. If this user may
-// not set the group, the file's own group gets no permissions: it could be a larger group than the old one.
+// not set the group, the file's own group gets no permissions: it could be a larger group than the group of the old
+// file.
 func keepAccess(folder *os.Root, name string, old fs.FileInfo) error {
 	mode := old.Mode().Perm()
 	st, ok := old.Sys().(*syscall.Stat_t)

@@ -126,10 +126,10 @@ type Words struct {
 	Instances   string // says that fields are of the same instances
 }
 
-// Check returns what follows the images that pipelines move, and an error for each field that would
-// no longer fit the images of its record. Training on boxes that stayed where they were fails
-// silently, so that every field that could be a mask, boxes or points must be named or declared
-// independent. Fields in independent are the caller's responsibility.
+// Check returns the fields that follow the images which pipelines move, and an error for each field
+// that would no longer fit the images of its record. Training on boxes that stayed where they were
+// fails silently, so that every field that could be a mask, boxes or points must be named or
+// declared independent. Fields in independent are the caller's responsibility.
 func Check(fields []Field, independent []string, w Words) ([]Group, error) {
 	var errs []error
 	var left []Field
@@ -352,9 +352,9 @@ func movesRandomly(t transforms.Transform) bool {
 }
 
 // draws returns everything that a pipeline's random geometry depends on: its operations up to the
-// last one that moves pixels at random, except operations that neither draw nor move. Parameters
-// that change values but not places are left out, so that an image with bilinear and its mask with
-// nearest interpolation count as equal.
+// last operation that moves pixels at random, except operations that neither draw nor move.
+// Parameters that change values but not places are left out, so that an image with bilinear and
+// its mask with nearest interpolation count as equal.
 func draws(p *transforms.Pipeline) (list []string) {
 	ts := p.Transforms()
 	for len(ts) > 0 && !movesRandomly(ts[len(ts)-1]) {

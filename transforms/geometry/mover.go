@@ -319,8 +319,8 @@ func (f Follower) whole(dst []byte, moves *transforms.Moves, size int) []byte {
 	return grown(dst[:0], w*h*size)
 }
 
-// file moves a mask that remains a file. If no pixel moves, the stored file is copied as it is:
-// nothing is decoded, and the bytes stay the same.
+// file moves a mask that remains a file. If no pixel moves, the stored file is copied: nothing
+// is decoded, and the bytes stay the same.
 func (m *Mover) file(moves *transforms.Moves, dst, src []byte) ([]byte, error) {
 	r, err := m.decoder.Numbers(src)
 	if err != nil {

@@ -55,7 +55,7 @@ func joinCommand() *cobra.Command {
 	return cmd
 }
 
-// problems returns what is wrong with the arguments and flags, a sentence each. It also sets How,
+// problems returns the problems of the arguments and flags, a sentence each. It also sets How,
 // and makes room for the values that setFill parses when RIGHT is open.
 func (f *joinFlags) problems(args []string) (list []string) {
 	if len(args) != 2 || args[0] == "" || args[1] == "" {

@@ -72,7 +72,7 @@ func (l *batchLog) add(table, row string, e batchEvent) {
 		number(line.At), number(line.Wait), number(line.Body)})
 }
 
-// close writes what is buffered, closes the file and returns the first error.
+// close writes the buffered lines, closes the file and returns the first error.
 func (l *batchLog) close() error {
 	if l == nil {
 		return nil

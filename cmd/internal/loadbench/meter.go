@@ -188,7 +188,7 @@ func (m *meter) deviceEpoch(ctx context.Context, pf *cuda.Prefetcher, number int
 	return nil
 }
 
-// names returns the fields of batches, also those that Collate adds.
+// names returns the fields of batches, including the fields that Collate adds.
 func (m *meter) names() []string {
 	if m.fields != nil {
 		return m.fields

@@ -21,7 +21,7 @@ import (
 const imagesField = "images"
 
 // subject is the data to load: a source of records that are yet to be prepared (raw), and a source
-// of prepared ones (stored). For a user's dataset both are the same.
+// of prepared records (stored). For a user's dataset both are the same.
 type subject struct {
 	info      Dataset
 	raw       loader.Source // records to be prepared

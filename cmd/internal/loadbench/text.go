@@ -56,7 +56,7 @@ func (r *Report) advice(b *strings.Builder) {
 	}
 }
 
-// head writes what was loaded, and on which machine.
+// head writes the heading of the report: the data that was loaded, and the machine.
 func (r *Report) head(b *strings.Builder) {
 	d, m := &r.Dataset, &r.Machine
 	b.WriteString(shell.Line(d.Name))

@@ -106,7 +106,7 @@ func Keep(ctx context.Context, src *raw.Source, o Options) (*Choice, error) {
 // noticeably; it is then taken in the background. Tests change it.
 var manySamples int64 = 20_000
 
-// keep is Keep after the choice of what to store.
+// keep is Keep after choose has decided between pixels and image files.
 func (o Options) keep(ctx context.Context, src *raw.Source) error {
 	if o.Mode != Auto {
 		return o.keepBefore(ctx, src)

@@ -31,8 +31,8 @@ type decoder struct {
 func (d decoder) Decode(dst, src []byte) ([]byte, error) { return d.decode(dst, src) }
 func (d decoder) Expansion() int                         { return d.expansion }
 
-// The most bytes that one stored byte can stand for. In LZ4 a byte adds up to 255 to the length of a match. A block of
-// equal bytes takes about 40 bytes for 900 kB in bzip2, and about 4 bytes for 128 KiB in zstd.
+// The largest number of bytes that a stored byte can stand for. In LZ4 a byte adds up to 255 to the length of a match.
+// A block of equal bytes takes about 40 bytes for 900 kB in bzip2, and about 4 bytes for 128 KiB in zstd.
 const (
 	mostLZ4   = 255
 	mostZstd  = 128 << 10 / 4

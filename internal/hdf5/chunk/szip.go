@@ -9,8 +9,8 @@ import (
 )
 
 // szip is HDF5's filter of that name: the lossless compression of CCSDS 121.0-B, as libaec
-// (https://gitlab.dkrz.de/k202009/libaec) writes it. Numbers are predicted from the one before, and the
-// differences, in blocks, have a Rice code whose parameter each block chooses.
+// (https://gitlab.dkrz.de/k202009/libaec) writes it. Each number is predicted from the number before,
+// and the differences, in blocks, have a Rice code whose parameter each block chooses.
 type szip struct {
 	bits      int // of a number
 	block     int // numbers

@@ -19,7 +19,7 @@ const (
 // then nothing has been read. The kernel gets pos, acc and n as one array of three words: they lie
 // next to each other in bitReader, which the declarations below check when the package is compiled.
 //
-// The kernel stops at whatever is rare, the loop here does that part in Go and starts it again
+// The kernel stops at rare cases; the loop here handles such a case in Go and restarts the kernel
 // where it stopped: in the middle of block at, after coefficient k.
 func (r *bitReader) unitsFast(blocks []unitBlock, units int) (ok, done bool) {
 	if !useKernels || len(r.data) < 8 {

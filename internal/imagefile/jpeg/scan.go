@@ -39,8 +39,8 @@ func (j *decoder) begin(h *header, data []byte) error {
 	return err
 }
 
-// rewind makes the first row of units the next one. Where coefficients are not kept, it goes back
-// to the start of the file: the tables before the scan are read again.
+// rewind makes the first row of units the next row to decode. Where coefficients are not kept, it
+// goes back to the start of the file: the tables before the scan are read again.
 func (j *decoder) rewind() error {
 	j.decoded = 0
 	if j.buffered {
@@ -78,7 +78,8 @@ func (j *decoder) decodeUnits(first, last, x0, x1 int) error {
 	return nil
 }
 
-// readUnitRow decodes the coefficients of the next row of units over those of the row before.
+// readUnitRow decodes the coefficients of the next row of units over the coefficients of the row
+// before.
 func (j *decoder) readUnitRow() error {
 	for _, c := range j.scan {
 		clear(c.coefs)

@@ -1,9 +1,9 @@
 package jpeg
 
 // A progressive file may end before its coefficients are known to the last bit. libjpeg then
-// guesses those of low frequencies that are 0, from the first coefficients of the 5 x 5 blocks
-// around ("block smoothing", jdcoefct.c of libjpeg-turbo 2.1 and later). The tables and formulas
-// here are that file's, since pixels must be equal.
+// guesses the coefficients of low frequencies that are 0, from the first coefficients of the 5 x
+// 5 blocks around ("block smoothing", jdcoefct.c of libjpeg-turbo 2.1 and later). The tables and
+// formulas here are that file's, since pixels must be equal.
 //
 // A guess is the weights, times 256, of the first coefficients of the 5 x 5 blocks, by rows; the
 // block in question is number 12.

@@ -102,14 +102,16 @@ func (k *kernel) rows(base, stride gp) [4]gp {
 	return p
 }
 
-// follow makes p but its first, which is set, where the rows after that one's begin.
+// follow sets all registers of p but the first to the starts of the next rows: each is stride
+// after the register before.
 func (k *kernel) follow(p [4]gp, stride gp) {
 	for i := 1; i < len(p); i++ {
 		k.op("ADD %v, %v, %v", stride, p[i-1], p[i])
 	}
 }
 
-// widenMasks returns what makes four 32-bit numbers of the bytes from 4*i on, for i from 0.
+// widenMasks returns the masks of a table look-up that widens four bytes, from byte 4*i on,
+// to four 32-bit numbers, for i from 0 to n-1.
 func (k *kernel) widenMasks(n int) []vec {
 	m := make([]vec, n)
 	for i := range m {

@@ -33,7 +33,7 @@ const arrayFile = "zarr.json"
 // current state. A read of an object that was replaced since is an error. A name that is an object, and a folder that
 // has one of the files, are ErrOther; later calls know the object of a name with an extension, too.
 //
-// A page has a thousand objects, and says where the next one begins. So List asks for the folders of a large folder,
+// A page has a thousand objects, and says where the next page begins. So List asks for the folders of a large folder,
 // too, and then for several parts of it at a time. Objects that are in one folder are listed one page after the other:
 // where a page in the middle would begin is not known.
 //
@@ -176,8 +176,8 @@ func (l *lister) firstPage() (objects []remote.Object, all bool, err error) {
 	return nil, true, nil
 }
 
-// few is how many folders are listed one by one, to see which folders are in them, and mostLooked how many of a source.
-// Others are listed with all that is below, by what their names begin with.
+// few is how many folders are listed one by one, to see which folders are in them, and mostLooked how many folders of a
+// source are. All other folders are listed with everything below, by prefixes of their names.
 const (
 	few        = 16
 	mostLooked = 64

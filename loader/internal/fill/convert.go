@@ -142,7 +142,7 @@ func (c *converter) flush(ctx context.Context, f int) (failed *Error) {
 }
 
 // stageError wraps an error of the Stage of field f. A Stage reports errors late, so that the error
-// itself may name an earlier record than the one just put. A negative record in a staged.Error
+// itself may name an earlier record than the record just put. A negative record in a staged.Error
 // means that the Stage as a whole is broken: then Final stops Backfill, which would only try 16
 // more records on the same broken Stage.
 func stageError(f, record int, err error) *Error {

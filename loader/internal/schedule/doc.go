@@ -2,9 +2,9 @@
 // durations and worker counts, but neither records nor bytes. Workers take tasks by [Schedule.Assign] and end
 // them by [Schedule.Done]; a loop takes the ticks that are ready by [Loop.Take].
 //
-// A tick is a batch of a loop. Ticks are counted over the ends of epochs, and without those that a [Position]
-// says were delivered before. Ticks are assigned in order, so that all before the next one have a slot:
-// whatever is kept, the tick that the loop waits for gets done.
+// A tick is a batch of a loop. Ticks are counted over the ends of epochs, and without those that a [Position] says
+// were delivered before. Ticks are assigned in order, so that all ticks before the next tick have a slot: whatever
+// is kept, the tick that the loop waits for gets done.
 //
 // # States of a slot
 //

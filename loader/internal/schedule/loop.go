@@ -26,8 +26,8 @@ type Plan struct {
 
 // Reads tells the Schedule where records come from.
 type Reads interface {
-	// FromStorage reports whether most of what was read since the loop began came from storage. It is called with the
-	// Schedule's lock held.
+	// FromStorage reports whether most of the bytes read since the loop began came from storage. It is called with
+	// the Schedule's lock held.
 	FromStorage() bool
 }
 
@@ -283,7 +283,7 @@ func (l *Loop) giveLocked(b *slot, now time.Duration) {
 }
 
 // Advance moves the loop to its next epoch, which workers may have begun to fill. more is the epoch
-// after the next one, or nil.
+// after the next epoch, or nil.
 func (l *Loop) Advance(more *order.Epoch) {
 	s, p := l.s, l.p
 	s.mu.Lock()

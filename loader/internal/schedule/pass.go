@@ -122,8 +122,8 @@ func (p *pass) position() Position {
 	return Position{t.order.Number, t.step(p.front.low), p.early}
 }
 
-// finished returns a slot whose batch may be handed out now, or nil: the next one, or with
-// Unordered any one of the epoch.
+// finished returns a slot whose batch may be handed out now, or nil: the next batch, or
+// with Unordered any finished batch of the epoch.
 func (p *pass) finished(t *slotTable) *slot {
 	last := p.front.low + 1
 	if t.unordered {

@@ -128,8 +128,8 @@ func (s *Schedule) Divide(number, records int) bool {
 }
 
 // PieceDone takes back a piece that begins with record lo, and reports whether it was the last
-// piece: its worker then hands the batch over by Done. Of several errors the one with the lowest
-// record stays, so that the reported record does not depend on timing.
+// piece: its worker then hands the batch over by Done. Of several errors the error with the
+// lowest record stays, so that the reported record does not depend on timing.
 func (s *Schedule) PieceDone(number, lo int, err error) (last bool, first error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,7 +36,7 @@ func (a *archive) samplesIn(file int) int64 {
 
 // readBefore is the number of samples before the first requested sample whose data is read, too. Whether the data
 // of a member is read is decided before the samples of the previous group are counted, because a group ends only
-// where the next one begins. So reading has to start early; 64 is plenty.
+// where the next group begins. So reading has to start early; 64 is plenty.
 const readBefore = 64
 
 // From implements source.Seekable. It does not open the archives before the archive of sample n. In that archive it

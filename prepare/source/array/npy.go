@@ -176,8 +176,8 @@ func npzColumns(ctx context.Context, f vfs.File, z *zip.Reader) (columns []Colum
 
 var errNoArray = errors.New("is not an array: its name does not end in .npy")
 
-// npzColumn returns the column of a member. The number of bytes that its header promises is limited by what the
-// stored bytes can expand to, before memory is allocated for it.
+// npzColumn returns the column of a member. The number of bytes that its header promises is limited by the size
+// to which the stored bytes can expand, before memory is allocated for it.
 func npzColumn(ctx context.Context, f vfs.File, m *zip.File, name string) (Column, error) {
 	if err := source.CheckZipName(f, m); err != nil {
 		return Column{}, err

@@ -62,7 +62,7 @@ func isText(name string) bool {
 }
 
 // imageIn returns the first existing image that the beginning of a text names, by a path relative to the folder of
-// the text or to top; "" if there is none.
+// the text or to top; "" if the text names no existing image.
 func imageIn(root *vfs.Root, path, top string) string {
 	tried := 0
 	for word := range strings.FieldsFuncSeq(string(source.ReadHead(root, path, 4096)), func(r rune) bool {

@@ -299,9 +299,9 @@ func blockRecords(d *meta.Dataset, size int) int64 {
 	return n
 }
 
-// blocks reads records in blocks, and keeps the last one. The columns of a compound share it: they are read record
-// by record, one column after the other, and without the kept block each column would read and decompress the same
-// chunks again.
+// blocks reads records in blocks, and keeps the last block. The columns of a compound share it: they are read
+// record by record, one column after the other, and without the kept block each column would read and decompress
+// the same chunks again.
 type blocks struct {
 	ctx  context.Context
 	r    array.Records

@@ -244,8 +244,8 @@ func (s *reader) add(ctx context.Context, name string) error {
 	return nil
 }
 
-// look reads the first rows to find out what bytes and nested lists are. With opts.Places it does so only if
-// necessary, as a row of images in a bucket is expensive.
+// look reads the first rows to find out what bytes and nested lists are. With opts.Places it reads them only
+// if necessary, as a row of images in a bucket is expensive.
 func (s *reader) look(opts source.Options) error {
 	if opts.Places && !slices.ContainsFunc(s.columns, (*leafColumn).unclear) {
 		return nil

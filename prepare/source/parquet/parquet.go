@@ -48,7 +48,7 @@ type part struct {
 	*parquet.File
 
 	// leaves has, by number of a leaf in the first file, the number of the leaf of the same path and type in this file,
-	// whose columns may be in another order; -1 if there is none.
+	// whose columns may be in another order; -1 if this file has no such leaf.
 	leaves []int
 }
 

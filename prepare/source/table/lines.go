@@ -91,7 +91,7 @@ func (l *lineReader) more() error {
 }
 
 // fill appends text from the file to the block. The block is new memory each time, since lines refer to the old
-// one.
+// block.
 func (l *lineReader) fill() error {
 	buf := make([]byte, 2*max(lineBlock, len(l.block)))
 	n := copy(buf, l.block)

@@ -8,7 +8,7 @@
 // an array.Column for each member: the arrays of this name in all units, one after the other. Units are opened when
 // one of their records is read, and a limited number stays open (pool).
 //
-// Invariants: all units have the same fields, of the same types and shapes, or the source is refused with what to
-// type. Records come in the order of units: by name, with digits compared as numbers, or in the order of creation
-// where a file has it.
+// Invariants: all units have the same fields, of the same types and shapes, or the source is refused with a message
+// that says what to type. Records come in the order of units: by name, with digits compared as numbers, or in the
+// order of creation where a file has it.
 package unit

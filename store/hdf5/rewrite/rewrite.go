@@ -1,6 +1,6 @@
 // Package rewrite changes datasets in HDF5 files: columns are added, set, dropped and renamed, and records deleted.
 // Each change writes a new file beside the old one and renames it to the old one's name. So a kill leaves the old file
-// or the new one, programs that have the old file open keep it, and the new file has no byte of deleted records or of
+// or the new file, programs that have the old file open keep it, and the new file has no byte of deleted records or of
 // values that were replaced. Package edit changes datasets in folders without writing their columns again.
 package rewrite
 
@@ -240,7 +240,7 @@ type column struct {
 	block block.Block
 }
 
-// write makes the new file and puts it in place of the old one.
+// write makes the new file and puts it in place of the old file.
 func (c *changing) write() (*store.Manifest, error) {
 	fields, origins, storage := c.next.Content()
 	columns := make([]column, len(fields))

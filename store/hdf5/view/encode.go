@@ -76,7 +76,7 @@ func encodeView(d *store.Dataset, file func(path string) string) ([]byte, error)
 }
 
 // column describes column k, whose elements are in its files. Offsets in several files restart at 0 in each of them, so
-// they are joined and written into this one.
+// they are joined and written into the view.
 func column(columns []layout.Column, k int, file func(string) string) (encode.Object, error) {
 	c := &columns[k]
 	o := encode.Object{Path: c.Path(), Element: encode.Element{DType: c.Spec.DType}, Dims: []int64{c.Rows}}

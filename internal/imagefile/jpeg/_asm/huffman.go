@@ -37,10 +37,11 @@ const (
 
 // huffman names the registers of the kernel. Its methods emit the parts of it, most of them once.
 //
-// block is the address of the current unitBlock, b that of the block's coefficients, ac its table
-// for coefficients besides the first, zigzag the table of that name, and k the place of the last
-// coefficient so far. pos, acc and n are those of the bitReader; entry is the current fastEntry,
-// before what acc was in front of it, and last the place of its second coefficient.
+// block is the address of the current unitBlock, b the address of the block's coefficients, ac
+// its table for coefficients besides the first, zigzag the table of that name, and k the place of
+// the last coefficient so far. pos, acc and n are the fields of the bitReader; entry is the
+// current fastEntry, before the value of acc before the entry, and last the place of its second
+// coefficient.
 type huffman struct {
 	block, b, ac, zigzag, k          GPVirtual
 	pos, acc, n, before, entry, last GPVirtual

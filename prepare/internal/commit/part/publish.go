@@ -137,7 +137,7 @@ func setAside(folder *os.Root, name, aside string) error {
 }
 
 // seal writes the part's file under the name of the attempt, and renames it: a reader finds the whole file or no
-// file. Several machines may do so at the same time, as they write the same bytes.
+// file. Several machines may seal the part at the same time, as they write the same bytes.
 func (p *Part) seal(folder *os.Root, attempt string) error {
 	text, err := p.encode()
 	if err == nil {

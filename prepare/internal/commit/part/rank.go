@@ -25,7 +25,7 @@ type Rank struct {
 const MaxRanks = 1_000_000
 
 // ParseRank reads --rank and --world-size; a rank of "auto" is taken from the environment,
-// as package launch has it, where a size is needed only if the environment has none.
+// as package rank reads it, and then a size is needed only if the environment has none.
 func ParseRank(rank, size string) (Rank, error) { return parseRank(os.LookupEnv, rank, size) }
 
 // parseRank reads --rank and --world-size. "auto" asks the launcher's environment; a size that is given must agree with

@@ -10,8 +10,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// TraceFieldName is the last field of a part's records: what the summary of the whole dataset
-// needs of the record's sample, and of those that were left out before it.
+// TraceFieldName is the last field of a part's records: the facts about the record's sample,
+// and about the samples that were left out before it, which the summary of the whole dataset
+// needs.
 //
 //	uvarint  samples that were left out since the record before, then for each of them
 //	sample   see below
@@ -183,8 +184,8 @@ func (r *traceReader) sample() (t Trace) {
 	return t
 }
 
-// Finished is the Data of a sample that a rank has worked on already: the sample's record, or the reason why it has
-// none.
+// Finished is the Data of a sample that a rank has worked on already: the sample's record, or the reason why the
+// sample has no record.
 type Finished struct {
 	Trace  Trace
 	Fields []int       // positions of the fields whose values are read; others are stored already

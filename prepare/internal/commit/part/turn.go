@@ -74,7 +74,7 @@ func (t *Turn) End() {
 // Machine, if it is not empty, replaces the name of this machine: a test acts as several machines.
 var Machine string
 
-// machine names what a lock in a folder reaches: the processes of one kernel, since its start, on one mount of the
+// machine names the reach of a lock in a folder: the processes of one kernel, since its start, on one mount of the
 // file system. So a folder that two machines share, or two mounts of one machine, has two names.
 func machine(folder *os.Root) string {
 	kernel, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
