@@ -82,8 +82,8 @@ func (c *chunkCache) get(key chunkKey, size int, read func(dst []byte) error) (*
 	return e, nil
 }
 
-// plan sets the limit of an order of chunks, which knows better what is needed than the default; 0
-// ends it.
+// plan sets the limit of the cache to the memory of an order of chunks; 0 ends the order, and the
+// limit of SetCache applies again.
 func (c *chunkCache) plan(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +91,7 @@ func (c *chunkCache) plan(bytes int64) {
 	c.evictLocked()
 }
 
-// touch marks cached chunks as the most recently used ones.
+// touch marks cached chunks as the most recently used chunks.
 func (c *chunkCache) touch(keys []chunkKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +152,7 @@ func (c *chunkCache) evictLocked() {
 	}
 }
 
-// maxSpare is how many dropped chunks' memory is kept for later chunks.
+// maxSpare is how many dropped chunks leave their memory for later chunks.
 const maxSpare = 8
 
 func (c *chunkCache) dropLocked(e *chunkEntry) {

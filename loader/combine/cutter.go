@@ -295,8 +295,8 @@ func (w *cutter) consecutive(field string, a, b int) (p *member, name string, fi
 	return f.part, f.in.Name, first, last + n, ok && last == first+(b-1-a)*n
 }
 
-// each calls f with the Source's records for each window. Records of overlapping windows are merged
-// into one range.
+// each calls f with the Source's records for each window. Overlapping windows cause one call for
+// the range of all their records.
 func (w *cutter) each(field string, a, b int, f func(p *member, name string, first, end int) error) error {
 	of, err := w.field(field)
 	if err != nil {

@@ -286,7 +286,7 @@ func (d *derived) Prefetch(_ string, a, b int) error {
 	return nil
 }
 
-// Fetch announces the records of the expression's fields that will be needed.
+// Fetch announces the records that will be needed of the fields in the expression.
 func (d *derived) Fetch(ctx context.Context, _ string, indices []int) error {
 	for _, name := range d.how.Names {
 		if err := d.base.fetch(ctx, name, indices); err != nil {

@@ -236,8 +236,8 @@ func (m *match) rightSide(j Join, out *Matches) (loader.Source, error) {
 	return newSelect(both, Select{Records: records})
 }
 
-// fill returns the record with the values of Fill, which stands for the right side where there is
-// no match.
+// fill returns the record with the values of Fill, which stands for the right side of a record
+// without a match.
 func (j Join) fill(right *View) (*filled, error) {
 	var missing []string
 	for _, spec := range right.Specs() {

@@ -363,7 +363,7 @@ func (o *ChunkShuffle) spot(pos, size int) (rank, i int) {
 }
 
 // onLane returns the place on the line of the i-th record of a rank. Lanes take turns, one record
-// each; the longer lanes go on when the shorter ones have ended.
+// each; the longer lanes go on when the shorter lanes have ended.
 func (s *chunkSequence) onLane(rank, i int) int {
 	lanes, before, round := s.by.plan.Lanes, 0, 0
 	if short := min(s.lane, s.last); i >= short*lanes { // the shorter lanes have no records left

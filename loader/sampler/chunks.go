@@ -14,7 +14,8 @@ type Chunks struct {
 	Cells []int
 
 	// Parts are the chunks of several Sources, in place of the fields above: the records of each part follow the
-	// records of the part before. Places are the numbers of the records, part by part, if they do not.
+	// records of the part before. Places are the numbers of the records, part by part, if the records do not
+	// follow each other so.
 	Parts  []Chunks
 	Places []int
 }

@@ -44,14 +44,14 @@ type MixOptions struct {
 	Temperature float64 `json:"temperature,omitempty"`
 
 	Batch int `json:"batch"` // records of a batch of all ranks, BatchSize*World.Size; must be > 0
-	// Draws is how many records an epoch has, rounded up to whole batches; 0 means as many as there are.
+	// Draws is how many records an epoch has, rounded up to whole batches; 0 means as many as the sources have.
 	Draws int `json:"draws,omitempty"`
 	// PerBatch fills each batch from one source. The shares are then shares of batches.
 	PerBatch bool    `json:"per_batch,omitempty"`
 	Ends     MixEnds `json:"ends,omitempty"`
 }
 
-// Mixture is what a Mix was made of.
+// Mixture has the parameters from which a Mix was made.
 type Mixture struct {
 	Sizes []int `json:"sizes"` // records of each source
 	MixOptions

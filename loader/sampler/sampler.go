@@ -54,7 +54,7 @@ type BatchedSequence interface {
 	Batches(whole bool) Batches
 }
 
-// Batches are the batches of an epoch, each a stretch of positions. All ranks together have one at a step.
+// Batches are the batches of an epoch, each a stretch of positions. At each step all ranks together have one batch.
 type Batches interface {
 	// Len returns the number of batches, the same in every epoch.
 	Len() int

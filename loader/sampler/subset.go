@@ -38,7 +38,7 @@ func (o Subset) Epoch(_ int, seed uint64, epoch int) Sequence {
 	return s
 }
 
-// Validate refuses a subset that n records do not have.
+// Validate refuses a subset with a record that a Source of n records does not have.
 func (o Subset) Validate(n int) error {
 	if len(o.Indices) > 0 && len(o.Ranges) > 0 {
 		return errors.New("Subset: both Indices and Ranges are given; give one")

@@ -55,8 +55,8 @@ func NewWeighted(weights []float64, draws int) (*Weighted, error) {
 		draws)}, nil
 }
 
-// Balanced returns weights with which every value of a label is drawn equally often: one divided by
-// the number of records that have the value.
+// Balanced returns weights with which every value of a label is drawn equally often: the weight of
+// a record is 1 divided by the number of records with the same value.
 func Balanced(labels []float64) []float64 {
 	times := make(map[float64]int)
 	for _, v := range labels {
@@ -162,7 +162,8 @@ func checkWeights(weights []float64) (sum float64, err error) {
 	return sum, nil
 }
 
-// newAliases builds the alias table: it pairs each record below the mean weight with one above it.
+// newAliases builds the alias table: it pairs each record below the mean weight with a record above
+// it.
 func newAliases(weights []float64, sum float64) []alias {
 	n := len(weights)
 	t := make([]alias, n)

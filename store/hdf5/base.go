@@ -72,7 +72,7 @@ func recipeOf(d *meta.Dataset, c *layout.Column) (encode.Recipe, error) {
 	return r, nil
 }
 
-// copyBytes is about how many bytes of the base are decompressed at a time.
+// copyBytes is about how many bytes of the base are decompressed at a time, which bounds the memory.
 const copyBytes = 8 << 20
 
 // copyColumn adds the rows of a column of the base. Complete chunks of the same recipe are copied without compressing

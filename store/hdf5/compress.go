@@ -41,7 +41,7 @@ func (c *Compression) text() string {
 // worth it.
 const smallPart = 64
 
-// packs decides how each column is compressed; nil for a column that is not.
+// packs decides how each column is compressed; nil for a column that is not compressed.
 func (c *Compression) packs(columns []layout.Column, sample func(k int, r encode.Recipe) ([]byte, error)) (
 	[]*choice, error) {
 	total := int64(0)

@@ -25,8 +25,8 @@ const (
 // the places that the container assigns. A container does not keep the file open between calls, so the caller's writes
 // never meet its caches.
 type container interface {
-	// create makes the file with those objects, which have no elements yet, and sets At of each contiguous object that
-	// has elements.
+	// create makes the file with the given objects, which have no elements yet, and sets At of each contiguous object
+	// that has elements.
 	create(path string, objects []encode.Object) error
 
 	// locate sets At of the objects of a file that create made with the same objects. A resumed build uses it.

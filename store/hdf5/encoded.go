@@ -46,7 +46,7 @@ func (encoded) chunks(path string, o *encode.Object) (write.ChunkWriter, error) 
 	return &chunkFile{f, info.Size(), o.Chunked}, nil
 }
 
-// chunkFile appends chunks to the file and records their places in to.
+// chunkFile appends chunks to the file and records the chunks' places in the field to.
 type chunkFile struct {
 	file *os.File
 	end  int64
@@ -65,7 +65,8 @@ func (c *chunkFile) Write(_ int64, chunk []byte, mask uint32) error {
 func (c *chunkFile) Close() error { return pathless(c.file.Close()) }
 
 // complete appends the metadata, syncs, and only then writes the superblock at the beginning of the file. A crash in
-// between leaves a file that does not open; the other order could leave one whose superblock leads to missing bytes.
+// between leaves a file that does not open; the other order could leave a file whose superblock leads to missing
+// bytes.
 func (encoded) complete(path string, objects, more []encode.Object, root []encode.Attribute) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

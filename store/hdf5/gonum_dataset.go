@@ -16,7 +16,8 @@ import (
 
 func free(s *C.char) { C.free(unsafe.Pointer(s)) }
 
-// late reports whether allocate gives the dataset its place in the file, and not create.
+// late reports whether create leaves out the bytes of the dataset, and allocate reserves
+// them in a later session: large datasets begin at pages, small ones do not.
 func late(o *encode.Object) bool { return o.Align > smallAlign }
 
 // create makes the dataset in f, with its Data if that is not nil.

@@ -106,7 +106,7 @@ type file struct {
 	path string
 }
 
-// access says for which kind of access a file is opened.
+// access says whether a file is opened to create, to change or to read it.
 type access int
 
 const (

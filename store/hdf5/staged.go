@@ -29,7 +29,7 @@ type staged struct {
 }
 
 // arrange describes the objects of columns: for each column its rows and the checksums of their blocks. If recipes is
-// not nil, recipes[k] says how column k is compressed; nil for a column that is not.
+// not nil, recipes[k] says how column k is compressed; nil for a column that is not compressed.
 func arrange(columns []layout.Column, recipes []*encode.Recipe) (objects []encode.Object) {
 	for k, c := range columns {
 		rows, sums := payload(c), encode.Object{

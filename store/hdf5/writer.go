@@ -30,7 +30,7 @@ const (
 	trimmedName = "trimmed.h5"
 )
 
-// newWriter begins a file of at most opts.Records records, or continues an interrupted one.
+// newWriter begins a file of at most opts.Records records, or continues the file of an interrupted build.
 func newWriter(stage *write.Stage, schema store.Schema, opts Options) (*writer, error) {
 	container, err := continuing(stage, opts)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *staged) publish(m *store.Manifest, stage *write.Stage, name string) err
 	return stage.PublishFile(name)
 }
 
-// moveTo copies the records into a new file with room for those columns, and continues in that file.
+// moveTo copies the records into a new file with room for the given columns, and continues in that file.
 func (w *writer) moveTo(columns []layout.Column) error {
 	file, err := newStaged(w.container, w.stage.Folder.Through(trimmedName), columns, nil)
 	if err != nil {

@@ -418,7 +418,7 @@ func (c *changing) blocks(first int64) iter.Seq[[]int] {
 	}
 }
 
-// read reads the values of those records from the old file.
+// read reads the values of the given records from the old file.
 func (c *changing) read(columns []column, numbers []int) error {
 	for i := range columns {
 		f := &columns[i]

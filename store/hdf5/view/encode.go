@@ -16,8 +16,8 @@ import (
 const Name = "view.h5"
 
 // Encode returns an HDF5 file for folder, with paths from there to the files of the dataset. The
-// offsets of ragged fields are read if there are several shards, as they restart at 0 in each:
-// these are in the file, 8 bytes a record.
+// offsets of ragged fields are read if there are several shards, as they restart at 0 in each
+// shard: then the joined offsets are in the HDF5 file, 8 bytes a record.
 func Encode(d *store.Dataset, folder string) ([]byte, error) {
 	from, err := filepath.Abs(folder)
 	if err != nil {
@@ -50,7 +50,8 @@ func encodeNames(d *store.Dataset, name func(path string) (string, error)) ([]by
 	return data, errors.Join(err, failed)
 }
 
-// encodeView uses the names that file returns for paths.
+// encodeView encodes a view of a dataset. The view refers to each file by the name that the function file returns for
+// the file's path.
 func encodeView(d *store.Dataset, file func(path string) string) ([]byte, error) {
 	if d.Format != "flat" {
 		return nil, fmt.Errorf("view: %s is an HDF5 file itself", d.Path)
