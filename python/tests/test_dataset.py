@@ -201,6 +201,15 @@ class DatasetTest(data.Copied):
         self.assertEqual((ds.fields["images"].layout, ds.fields["images"].pending), ("CHW", True))
         self.assertEqual(ds.manifest["records"], 1500)
         self.assertIn("1500 records", repr(ds))
+        html = ds._repr_html_()
+        self.assertIn("<tr><td>labels</td><td>int64</td><td>()</td><td></td><td>cat, dög, \\u2028</td></tr></table>", html)
+        self.assertIn("1500 records</p>", html)
+        Field = penstock.Field
+        for field in (*ds.fields.values(), Field("x<b>", "int32", (2,), ragged=True)):
+            self.assertEqual(eval(repr(field), {"Field": Field, "Normalization": type(ds.fields["images"].normalization)}), field)
+        self.assertRegex(
+            repr(Field("y", "int8", classes=tuple("abcdefghij"))), r"classes=\('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', \.\.\. 10 in all\)"
+        )
         self.assertEqual(ds.splits, {})
 
     def test_some_fields(self):

@@ -563,7 +563,12 @@ class TestWriter(Writing):
         def record(i):
             if i == 3:
                 raise KeyError(i)
-            return {"ids": np.arange(tokens.get(i, 2), dtype=np.int16), "boxes": np.zeros(((i + 1) % 3, 4), np.float32), "same": np.full(3, i), "x": i}
+            return {
+                "ids": np.arange(tokens.get(i, 2), dtype=np.int16),
+                "boxes": np.zeros(((i + 1) % 3, 4), np.float32),
+                "same": np.full(3, i),
+                "x": i,
+            }
 
         @penstock.batched
         def batch(records: list):

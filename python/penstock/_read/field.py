@@ -6,6 +6,7 @@ an entry of a manifest or of a message, which a stranger may have written: all o
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -57,6 +58,12 @@ class Normalization:
     scale: float
     mean: tuple[float, ...]
     std: tuple[float, ...]
+
+
+def _short(value: Any) -> str:
+    """Return a value for people: of a long tuple the first ones, and how many there are."""
+    most = 8
+    return repr(value) if not isinstance(value, tuple) or len(value) <= most else f"({', '.join(map(repr, value[:most]))}, ... {len(value)} in all)"
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,11 @@ class Field:
             raise ValueError(
                 f"field {self.name!r}: dims are {self.dims}; they must name the axis of records and the {len(self.shape)} axes of shape {self.shape}"
             )
+
+    def __repr__(self) -> str:
+        """Return the arguments that differ from their defaults, and of many names the first ones."""
+        given = ((f.name, getattr(self, f.name)) for f in dataclasses.fields(self) if getattr(self, f.name) != f.default)
+        return f"Field({', '.join(f'{name}={_short(value)}' for name, value in given)})"
 
     @property
     def numpy(self) -> np.dtype:

@@ -45,6 +45,19 @@ class Source:
         """Return the names of the values 0, 1, ... of a label field."""
         return self.fields[field].classes
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the records, and a table of the fields."""
+        from html import escape
+
+        title = repr(self).partition(" records of ")[0].lstrip("<")
+        rows = [("field", "type", "shape", "content", "classes")]
+        for f in self.fields.values():
+            shape = f"({', '.join([*(['rows'] if f.ragged else []), *map(str, f.shape)])})"
+            named = ", ".join(f.classes[:5]) + (f", ... {len(f.classes)} in all" if len(f.classes) > 5 else "")
+            rows.append((f.name, f.dtype, shape, f.content or f.layout, named))
+        table = "".join(f"<tr>{''.join(f'<td>{escape(urls.line(cell))}</td>' for cell in row)}</tr>" for row in rows)
+        return f"<p>{escape(title)} records</p><table>{table}</table>"
+
     def __len__(self) -> int:
         return self._places.count
 
