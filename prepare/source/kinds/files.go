@@ -58,7 +58,7 @@ func KindOf(kind, records string) string {
 	return ""
 }
 
-// unitFiles returns the files of a source in which each file is or has units, sorted as units are. A folder or glob
+// unitFiles returns the files of a source in which each file is or has units. A folder or glob
 // without a declaration may turn out to be a single file, which is opened as itself. It returns nil for any other
 // source.
 //
@@ -82,8 +82,9 @@ func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records s
 	} else if single && (openGrouped[kind] != nil || records == "") {
 		return nil, nil
 	}
-	// Globs sort by bytes, where episode_10 comes before episode_9.
-	slices.SortFunc(files, unit.Compare)
+	if strings.ContainsAny(path, "*?[") { // a list in braces has the order of the user
+		slices.SortFunc(files, unit.Compare)
+	}
 	if kind == "npy" && records == "" && !areSamples(ctx, root, files) {
 		return nil, nil
 	}
@@ -114,11 +115,13 @@ func areSamples(ctx context.Context, root *vfs.Root, files []string) bool {
 	return !same || numbered && len(first.Field.Shape) > 0
 }
 
-// filesIn returns the files of a folder that can have units of a kind.
+// filesIn returns the files of a folder that can have units of a kind, sorted as units are.
 func filesIn(root *vfs.Root, folder, kind string) (files []string) {
 	for _, ending := range endings[kind] {
 		files = append(files, source.Visible(root.Glob(folder, "*"+ending))...)
 	}
+	// Globs sort by bytes, where episode_10 comes before episode_9.
+	slices.SortFunc(files, unit.Compare)
 	return files
 }
 

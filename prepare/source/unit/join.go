@@ -102,7 +102,10 @@ func (c *Columns) joinNames(w *wanted) error {
 		w.Field.Shape = tensor.Shape{len(n.all)}
 	}
 	// A union of dense columns has no other value for a column that a unit does not have; 0 would be a measurement.
-	w.absent, _ = w.Field.DType.AppendParsed(nil, "nan") // only fields of floats need the value
+	w.absent = make([]byte, w.Field.DType.Size())
+	if w.Field.DType.IsFloat() {
+		w.absent, _ = w.Field.DType.AppendParsed(nil, "nan")
+	}
 	return nil
 }
 

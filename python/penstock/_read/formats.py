@@ -126,7 +126,7 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
     if os.path.isdir(path):
         if _stamped(path) == os.path.join(path, "manifest.json") and not _is_folder_of_arrays(path):
             return flat.locate(path, generation)
-    elif not os.path.exists(file_of(path)) and not glob.has_magic(file_of(path)):
+    elif not os.path.exists(file_of(path)) and not any(c in file_of(path) for c in "*?[{"):
         raise NotFoundError(f"{path}: no such file or folder")
     from . import containers
 
