@@ -152,6 +152,13 @@ class UnitsTest(Trees):
         penstock.preprocess(path, path + ".fields", records="*[:]", fields=fields, progress=False)
         with self.assertRaisesRegex(penstock.Error, r'is a record each row of them: records="\*\[:\]", or each of them: records="\*"'):
             penstock.DataLoader(path)
+        alike = os.path.join(self.folder, "alike")
+        os.mkdir(alike)
+        for name in "ab":
+            np.savez(os.path.join(alike, name), x=np.arange(3))
+        with self.assertRaisesRegex(penstock.Error, "is a record each row of them") as e:
+            penstock.open(alike)
+        self.assertEqual(str(e.exception).count("is a record each row"), 1)
 
     def run_command(self, *arguments):
         subprocess.run([data.penstock(), *arguments], check=True, capture_output=True)

@@ -657,7 +657,7 @@ def open_dataset(
             if made is None and not (os.path.isdir(name) or "://" in name):  # what else has a dataset was tried as samples alone
                 raise of_samples from None
             if made is None:
-                raise Error(f"{e}; as raw samples: {of_samples}") from None
+                raise (e if str(of_samples) in str(e) else Error(f"{e}; as raw samples: {of_samples}")) from None
         if made is None:
             raise e from None
         ds = _open_made(made, None if declared else fields, split, mode)
