@@ -25,11 +25,13 @@ func TestHintsRun(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("XDG_CACHE_HOME", t.TempDir())
 			t.Setenv("PATH", c.bin+string(os.PathListSeparator)+"/usr/bin"+string(os.PathListSeparator)+"/bin")
-			shell(t, dir, "ln -s "+raw+" photos")
+			shell(t, dir, "ln -s "+raw+" photos; mkdir 'my csv' bins; printf 'x,y\n1,2\n' | tee 'my csv/1.csv' > 'my csv/2.csv'; printf 01234567 > bins/0.bin")
 			for _, step := range []struct{ line, hint, want string }{
 				{"preprocess photos 'my ds' --resize 8x8 2>&1", `Look at it with: (.*)`, "inspect 'my ds'"},
 				{"inspect layout photos 2>&1 || true", `run: (.*)`, "preprocess --keep-encoded photos photos.h5"},
 				{"inspect photos 2>&1 || true", `run: (.*)`, "preprocess --keep-encoded photos photos-ds"},
+				{"inspect 'my csv/*.csv'", `run: (.*)`, "preprocess 'my csv/*.csv' 'my csv-ds'"},
+				{"inspect bins --records '*.bin:uint8[*,4]'", `run: (.*)`, "preprocess 'bins::*.bin:uint8[*,4]' bins-ds"},
 				{"preprocess photos parts --resize 8x8 --rank 0 --world-size 1 2>&1", `are complete: (.*)`, "preprocess merge parts"},
 			} {
 				out := shell(t, dir, c.prefix+step.line)

@@ -22,6 +22,8 @@ import (
 	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/unit"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -41,6 +43,8 @@ const examples = `  inspect out/flat                             a summary
 func Command() *cobra.Command {
 	var version bool
 	var classes int
+	var records string
+	var align unit.Align
 	cmd := cli.Command(&cobra.Command{
 		Use: "inspect [flags] DATASET", Short: "Show the contents of a dataset", Long: long, Example: examples,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
@@ -50,6 +54,12 @@ func Command() *cobra.Command {
 			problems := datasetarg.One(cmd, args)
 			if classes < 0 {
 				problems = append(problems, "--classes cannot be negative")
+			}
+			declared, err := unit.WithAlign(records, align)
+			if err != nil {
+				problems = append(problems, err.Error())
+			} else if len(args) == 1 {
+				args[0] = source.WithRecords(args[0], declared)
 			}
 			return cli.Usage(problems...)
 		},
@@ -83,6 +93,8 @@ func Command() *cobra.Command {
 	})
 	cli.JSONFlag(cmd)
 	cmd.Flags().IntVar(&classes, "classes", 20, "list at most `N` classes; 0 lists all")
+	cmd.Flags().StringVar(&records, "records", "", "where the records are, as of preprocess: `GROUPS` such as data/* or data/*[:]")
+	cmd.Flags().Var(&align, "align", "rows of arrays of several lengths, or genes of several files, as of preprocess")
 	cmd.Flags().BoolVar(&version, "version", false, "print the version and exit")
 	cmd.SuggestionsMinimumDistance = 2
 	var cache datasetarg.Cache

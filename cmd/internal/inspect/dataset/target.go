@@ -147,16 +147,19 @@ func Innermost(err error) string {
 		err = inner
 	}
 	// the report prints the command in full
-	text, _, _ := strings.Cut(forFlags(err.Error()), "; make a file that can be: ")
+	text, _, _ := strings.Cut(err.Error(), "; make a file that can be: ")
+	text = strings.ReplaceAll(text, ownNames, "belong together: fields=[...] of penstock.open, --fields of preprocess")
 	return strings.TrimSuffix(text, ": "+store.ErrUnsupported.Error())
 }
 
 // forFlags rewords advice of package store, which names options of Go and Python, for the command
 // line.
 func forFlags(text string) string {
-	return strings.ReplaceAll(text, "belong together (fields=[...] in Python, mmapds.WithFields in Go)",
-		"belong together by --field")
+	return strings.ReplaceAll(text, ownNames, "belong together by --field")
 }
+
+// ownNames is advice of package store, which names options of Go and Python.
+const ownNames = "belong together (fields=[...] in Python, mmapds.WithFields in Go)"
 
 // ForFlags returns err with the text of forFlags. errors.Is still finds the cause.
 func ForFlags(err error) error { return worded{err} }

@@ -116,8 +116,8 @@ func matlab(_ string, f *meta.File) *Origin {
 		return nil
 	}
 	o := &Origin{Program: "MATLAB 7.3"}
-	o.note("MATLAB stores axes in reverse: records are along the last axis of an array there. Of one whose first axis " +
-		"has the records, save permute(x, ndims(x):-1:1)")
+	o.note("MATLAB stores axes in reverse: records are along the last axis of an array there. Of an array x whose first axis " +
+		"has the records, run in MATLAB: x = permute(x, ndims(x):-1:1); save('x.mat', 'x', '-v7.3')")
 	if len(cells) > 0 {
 		o.note("not read as strings or lists: %s; save them as numeric arrays",
 			strings.Join(cells[:min(len(cells), 5)], ", "))

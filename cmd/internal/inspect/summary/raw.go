@@ -111,6 +111,9 @@ func fieldsText(fields []store.Field) string {
 // preparing returns the command that makes a dataset of the source, in the current folder.
 func (r *Raw) preparing() string {
 	command, base := "preprocess", r.name
+	for path := r.Path; strings.ContainsAny(base, "*?[{") && path != filepath.Dir(path); path = filepath.Dir(path) {
+		base = source.BaseName(filepath.Dir(path)) // of a pattern: the folder of the files
+	}
 	if slices.ContainsFunc(r.Fields, func(f store.Field) bool { return f.Content == tensor.Image }) {
 		command += " --keep-encoded"
 	}
