@@ -636,6 +636,9 @@ class TestCache(Raw):
             self.assertEqual(bytes(ds["images"][0]), f.read())
         self.assertEqual(ds[19]["labels"], 1)
         self.assertEqual(len(self.cached()), 1)
+        listed = subprocess.run([data.penstock(), "cache", "list", "--cache-dir", self.cache], check=True, text=True, stdout=subprocess.PIPE).stdout
+        want = rf"photos-\w+\n  {re.escape(photos)}\n  fields: images, labels\n  20 records, [\d.]+ KiB, files, complete, used 2\S+ \S+\n"
+        self.assertRegex(listed, f"^{want}$")
         os.mkdir(self.path("empty"))
         with self.assertRaisesRegex(penstock.Error, "holds no images"):
             penstock.open(self.path("empty"), cache_dir=self.cache)

@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/rawcache"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
 )
@@ -128,7 +131,7 @@ func (f *cacheFlags) chosen(names []string) ([]rawcache.Entry, error) {
 	return some, nil
 }
 
-// list prints the entries, as a table or as JSON. A nil list is printed as [], not as null.
+// list prints the entries, in lines of 80 columns besides names and paths, or as JSON. A nil list is printed as [], not as null.
 func (f *cacheFlags) list(cmd *cobra.Command) error {
 	all, err := f.chosen(nil)
 	if err != nil {
@@ -138,7 +141,6 @@ func (f *cacheFlags) list(cmd *cobra.Command) error {
 		all = []rawcache.Entry{}
 	}
 	return cli.Print(cmd, all, func(w io.Writer) error {
-		t := cli.Table{}
 		for _, e := range all {
 			state := "complete"
 			switch {
@@ -158,10 +160,24 @@ func (f *cacheFlags) list(cmd *cobra.Command) error {
 			if e.Transforms != nil {
 				stored = "pixels"
 			}
-			t.Add(e.Name, units.Bytes(e.Bytes), stored, state, "used "+used, e.Source)
+			size, fields := units.Bytes(e.Bytes), ""
+			if m, err := store.ReadManifest(e.Path); err == nil {
+				var names []string
+				for _, f := range m.Fields {
+					if f.Name != layout.SourceNameField {
+						names = append(names, f.Name)
+					}
+				}
+				size = units.Counted(m.Live(), "record") + ", " + size
+				fields = "  fields: " + cli.Shorten(shell.Line(strings.Join(names, ", ")), 70) + "\n"
+			}
+			_, err := fmt.Fprintf(w, "%s\n  %s\n%s  %s, %s, %s, used %s\n", shell.Line(e.Name),
+				shell.Line(source.WithRecords(e.Source, e.Records)), fields, size, stored, state, used)
+			if err != nil {
+				return err
+			}
 		}
-		_, err := io.WriteString(w, t.String())
-		return err
+		return nil
 	})
 }
 
