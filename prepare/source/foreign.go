@@ -1,10 +1,15 @@
 package source
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/vfs"
 )
 
@@ -59,8 +64,47 @@ func ForeignFile(root *vfs.Root, path string) string {
 		return audio
 	case text != "" && slices.Contains([]string{".bin", ".raw", ".dat"}, strings.ToLower(filepath.Ext(path))):
 		return rawNumbers
+	case strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(text, "\xef\xbb\xbf"), " \t\r\n"), "{"):
+		names := arraysIn(ReadHead(root, path, 64<<10))
+		if len(names) == 0 {
+			return ""
+		}
+		rows := strings.TrimSuffix(path, filepath.Ext(path)) + "-rows.json"
+		return fmt.Sprintf("is a JSON object, and arrays of objects are in it (%s); write the array that has the records, and "+
+			"give %s: %s", Enumerate(names, 5), shell.Line(filepath.Base(rows)), shell.Command("python -c", "import json, sys; "+
+			`json.dump(json.load(open(sys.argv[1], "rb"))[sys.argv[2]], open(sys.argv[3], "w"))`,
+			filepath.ToSlash(path), names[0], filepath.ToSlash(rows)))
 	}
 	return ""
+}
+
+// arraysIn returns the members of a JSON object that begin as arrays of objects, as far as the head of its file has them;
+// nil if more than the object is in the file.
+func arraysIn(head []byte) (names []string) {
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	d := json.NewDecoder(bytes.NewReader(head))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		token, err := d.Token()
+		name, ok := token.(string)
+		if err != nil || !ok {
+			return names
+		}
+		value := bytes.TrimLeft(head[d.InputOffset():], ": \t\r\n")
+		if IsArrayOfObjects(value[:min(len(value), 512)]) {
+			names = append(names, name)
+		}
+		if err := d.Decode(new(json.RawMessage)); err != nil {
+			return names // it goes on after the head
+		}
+	}
+	_, _ = d.Token()
+	if _, err := d.Token(); err != io.EOF {
+		return nil
+	}
+	return names
 }
 
 // strange describes a file of no known kind by its first bytes, for an error message.

@@ -5,7 +5,9 @@ import os
 import pathlib
 import random
 import re
+import shlex
 import subprocess
+import sys
 import unittest
 
 import numpy as np
@@ -175,6 +177,19 @@ class ArraysOfObjects(Trees):
             ]
             with self.subTest(seed=seed):
                 self.same(path, want)
+
+    def test_in_an_object(self):
+        """The command of the error writes a file of the array, whose records are its objects."""
+        path = os.path.join(self.folder, "it's.json")
+        for whole in {"data": [{"a": 1}, {"a": 2}]}, {"info": {"a": []}, "data": [{"a": 1}, {"a": 2}], "more": [{"b": 1}]}:
+            with open(path, "w", encoding="utf-8-sig") as f:
+                json.dump(whole, f, indent=1)
+            with self.assertRaisesRegex(penstock.Error, r"arrays of objects are in it \(data(, more)?\)") as e:
+                penstock.open(path)
+            command = re.search("and give it's-rows.json: python (-c .*)", str(e.exception))
+            subprocess.run(f"{shlex.quote(sys.executable)} {command[1]}", shell=True, check=True)
+            with penstock.open(path.replace(".json", "-rows.json")) as ds:
+                self.assertEqual([plain(ds[i]) for i in range(len(ds))], whole["data"])
 
 
 def plain(record):

@@ -35,6 +35,9 @@ func TestOddFiles(t *testing.T) {
 		{"brackets.json", `[{"a": 1}}]`, "a bracket } without the one that it closes"},
 		{"break.json", "[{\"a\": \"x\ny\"}]", "has a line break in a text"},
 		{"one.json", `{"a": 1}`, "with an object a line it is --from jsonl"},
+		{"lines.json", `{"a": [{"b": 1}]}` + "\n" + `{"a": [{"b": 2}]}`, "with an object a line it is --from jsonl"},
+		{"in.json", "\ufeff" + `{"info": {"a": [{}]}, "data": [{"b": 1}], "more" : [ {"b": 2}, {"b"`, "arrays of objects are in it (data, more); write the array " +
+			"that has the records, and give in-rows.json: python -c 'import json, sys;"},
 		{"photo.jpg", "\xff\xd8\xff\xe0....", "is a file of one image; give the folder"},
 		{"x.bin", "abc", "if it has tokens of a language model: --from tokens"},
 		{"x.zip", "PK\x03\x04....", "no zip archive, or cut short"},
