@@ -34,6 +34,11 @@ def doubled_record(record: dict):
     return record
 
 
+def noisy_record(record: dict):
+    record["x"] = np.random.randint(1 << 30)
+    return record
+
+
 class Program:
     """Datasets, an order, packing, a function, and weights that are set on the way."""
 
@@ -206,6 +211,25 @@ class MixturesTest(unittest.TestCase):
                 run += [batch.indices.tolist() for batch in dl]
             runs.append(run)
         self.assertTrue(runs[0] == runs[1] == runs[2] == runs[3], [[sum(a == b for a, b in zip(run, runs[0]))] for run in runs])
+
+    def test_random_functions(self):
+        """Random numbers of a function of records are the same on other numbers of ranks, and others each time that an epoch has a record."""
+        sources, n = [os.path.join(self.folder, name) for name in "abc"], 128
+        weights = [1 + i % 3 for i in range(n)]
+        weighted = Weighted(weights, 100), Weighted(weights, 100, replacement=False)
+        for order in (ClassBalanced("kind", 100), *weighted, Mix(ends="rescale"), Mix([1, 2, 3])):
+            with self.subTest(order=order):
+                runs = []
+                for ranks in (1, 3):
+                    steps = {}
+                    for rank in range(ranks):
+                        options = {"sampler": order, "rank": rank, "world_size": ranks, "num_workers": 0, "seed": 3, "output": "numpy"}
+                        for step, batch in enumerate(penstock.DataLoader(sources, 24 // ranks, transforms=noisy_record, **options)):
+                            steps.setdefault(step, []).extend((int(i), int(x)) for i, x, real in zip(batch.indices, batch["x"], batch.mask) if real)
+                    runs.append(steps)
+                self.assertEqual(*runs)
+                drawn = [each for step in runs[0].values() for each in step]
+                self.assertGreater(len(set(drawn)), 0.95 * len(drawn))
 
     def test_seen_refuses(self):
         with penstock.DataLoader(os.path.join(self.folder, "a"), 8, seed=1) as dl:

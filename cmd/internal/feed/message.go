@@ -123,6 +123,7 @@ type welcome struct {
 	Fields  []store.Field      `json:"fields"`            // as batches have them
 	Finish  map[string]*finish `json:"finish,omitempty"`  // by field: the conversion that is left to the client
 	State   loader.State       `json:"state"`             // of the start
+	Repeats bool               `json:"repeats,omitempty"` // an epoch may have a record more than once
 	Warning string             `json:"warning,omitempty"` // what the client's user should know
 
 	Positions *positionsAt `json:"positions,omitempty"` // null if batches come as messages

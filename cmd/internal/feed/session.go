@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/feed/external"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/store"
 )
 
@@ -347,8 +348,8 @@ func (s *session) start(o *Options, hello *hello) error {
 	}
 	return s.send(reply{Welcome: &welcome{
 		Version: protocol, Records: s.subject.src.Len(), Batches: s.ld.Batches(0), Slots: slots, Fields: fields,
-		Finish: finish, State: s.ld.State(), Warning: warning, Positions: where,
-		Size: s.arena.bytes(),
+		Finish: finish, State: s.ld.State(), Repeats: sampler.Repeats(s.subject.options.Sampler), Warning: warning,
+		Positions: where, Size: s.arena.bytes(),
 	}}, func(message []byte) error { return s.transport.welcome(message, m) })
 }
 

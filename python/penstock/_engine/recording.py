@@ -13,7 +13,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from .. import samplers
 from .._base.errors import Error
 from .._base.expected import WHOLE, checked
 from .._code.fetch import Task, Work
@@ -93,7 +92,7 @@ class RecordLoader(FeedLoader):
         recording: Recording = request.recording
         options, self._final = {name: value for name, value in request.options.items() if name != "as_bytes"}, request.convert
         self._names, self._seed, self._rank, self._world = recording.names, options["seed"], options["rank"], options["world_size"]
-        self._batch, self._repeats = options["batch_size"], _repeats(request.order)
+        self._batch, self._uneven = options["batch_size"], options["last"] == "uneven"
         self._recorder = Recorder(recording.steps, recording.ends, options["on_error"], recording.workers == 0)
         self._samples, self.workers = recording.samples, recording.workers
         #: The fields that functions make; None if that is not known yet.
@@ -127,10 +126,12 @@ class RecordLoader(FeedLoader):
 
     def keys(self, message: Mapping[str, Any]) -> dict[int, list[int]]:
         """Return the seeds of the records of a batch, by the place of a function."""
-        first = (message["step"] * self._world + self._rank) * self._batch
+        # The ranks divide the last batch evenly, so that the rank's part begins earlier there.
+        before = self._batch if self._uneven else len(message["indices"])
+        first = message["step"] * self._world * self._batch + self._rank * before
         return {
             place: [
-                record_seed(self._seed, message["epoch"], int(record), first + i if self._repeats else None, place=place)
+                record_seed(self._seed, message["epoch"], int(record), first + i if self.session.repeats else None, place=place)
                 for i, record in enumerate(message["indices"])
             ]
             for place in self._places
@@ -231,9 +232,3 @@ class RecordLoader(FeedLoader):
 def as_they_are(_: object, values: dict[str, Any]) -> dict[str, Any]:
     """Return the arrays of a batch without a conversion."""
     return values
-
-
-def _repeats(order: samplers.Sampler) -> bool:
-    """Return whether a record may come more than once in an epoch."""
-    inner = getattr(order, "inner", None)
-    return isinstance(order, (samplers.Weighted, samplers.Mix)) or (inner is not None and _repeats(inner))

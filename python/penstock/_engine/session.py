@@ -161,6 +161,7 @@ class Session:
             self.stage = self._staging(welcome, request.device)
             self.records: int = number(welcome, "records")
             self.batches: int = number(welcome, "batches")
+            self.repeats = "repeats" in welcome and bool(part(welcome, "repeats", bool))
             self._slots: int = number(welcome, "slots", 2, MAX_SLOTS)
             if "positions" in welcome:
                 if any(f.ragged for f in fields):
