@@ -23,6 +23,9 @@ func (c *compiler) field(n *node) (expression, error) {
 		return expression{}, failf(n.at, "%s holds image files; ask for len(%s), their bytes", spec.Name, spec.Name)
 	case spec.IsBytes():
 		return expression{kindType: kindType{kind: textKind}, at: n.at, of: reads(spec.Name, readTexts(spec.Name))}, nil
+	case spec.Content == tensor.Sparse && (len(n.args) < 2 || n.args[1] == nil): // the columns would count as values
+		return expression{}, failf(n.at, "%s holds pairs of a column and a value; ask for `%s`[:, 1], the values that are stored, "+
+			"or len(`%s`), their number", spec.Name, spec.Name, spec.Name)
 	}
 	return c.numbers(n, spec)
 }

@@ -307,6 +307,20 @@ class CellsTest(Trees):
             with self.assertRaisesRegex(penstock.Error, f"{array} is not one axis of values"):
                 penstock.open(path)
 
+    def test_filters(self):
+        """Conditions are of the values of a cell: pairs of a column and a value are no numbers."""
+        path = os.path.join(self.folder, "a.h5ad")
+        x = counts(np.random.default_rng(5), 30, 200, "i4")
+        write_cells(path, x, layers={"counts": x})
+        with penstock.open(path, fields=["X", "layers/counts"]) as ds:
+            for field in "X", "`layers/counts`":
+                some = ds.filter(f"len({field}) > 0 and max({field}[:, 1]) > 1")
+                np.testing.assert_array_equal(plain(some["X"][:]), x[x.max(1) > 1])
+                np.testing.assert_array_equal(plain(ds.filter(f"len({field}) = 0")["X"][:]), x[(x == 0).all(1)])
+                for wrong in f"max({field}) > 1", f"any({field} > 1)", f"any({field}[0, :] > 1)":
+                    with self.assertRaisesRegex(penstock.Error, r"holds pairs of a column and a value; ask for .*\[:, 1\]"):
+                        ds.filter(f"len({field}) > 0 and {wrong}")
+
     def test_missing(self):
         """A column with missing values is refused by name in HDF5 and Zarr, without a copy in the cache, and the program of the message fills it."""
         path, mask, words = os.path.join(self.folder, "a.h5ad"), np.array([True, False, True]), np.array(["a", "b", "c"], h5py.string_dtype())
