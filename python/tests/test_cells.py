@@ -372,25 +372,27 @@ class CellsTest(Trees):
 
     def test_forms(self):
         """A batch is a matrix of SciPy and of torch, with the same memory as a tensor."""
-        path = os.path.join(self.folder, "a.h5ad")
-        x = counts(np.random.default_rng(2), 12, 30, "f4")
-        write_cells(path, x)
-        with penstock.DataLoader(path, 12) as loader:
-            batch = next(iter(loader))["X"]
-        self.assertIsInstance(batch, penstock.torch.Sparse)
-        self.assertEqual(batch.shape, (12, 30))
         caught = warnings.catch_warnings()  # of torch, that its sparse tensors are in beta
         caught.__enter__()
         self.addCleanup(caught.__exit__, None, None, None)
         warnings.simplefilter("ignore", UserWarning)
-        self.assertEqual(batch.torch().layout, torch.sparse_csr)
-        self.assertTrue(torch.equal(batch.to("cpu").torch().to_dense(), torch.from_numpy(x)))
-        self.assertTrue(np.array_equal(batch.scipy().toarray(), x))
-        with penstock.open(path) as ds:
-            rows = ds["X"][2:7]
-            self.assertEqual((rows.indptr[-1], rows.indices.dtype, rows.data.dtype), (np.count_nonzero(x[2:7]), "int32", "float32"))
-            self.assertTrue(torch.equal(rows.torch().to_dense(), torch.from_numpy(x[2:7])))
-            self.assertTrue(np.array_equal(rows.copy().scipy().toarray(), x[2:7]))
+        for dtype in "float32", "int32", "int64":
+            path = os.path.join(self.folder, dtype + ".h5ad")
+            x = counts(np.random.default_rng(2), 12, 30, dtype)
+            write_cells(path, x)
+            with penstock.DataLoader(path, 12) as loader:
+                batch = next(iter(loader))["X"]
+            self.assertIsInstance(batch, penstock.torch.Sparse)
+            self.assertEqual(batch.shape, (12, 30))
+            self.assertEqual(batch.torch().layout, torch.sparse_csr)
+            self.assertTrue(torch.equal(batch.to("cpu").torch().to_dense(), torch.from_numpy(x)))
+            self.assertTrue(torch.equal(batch[::-2].torch().to_dense(), torch.from_numpy(x[::-2].copy())))
+            self.assertTrue(np.array_equal(batch.scipy().toarray(), x))
+            with penstock.open(path) as ds:
+                rows = ds["X"][2:7]
+                self.assertEqual((rows.indptr[-1], rows.indices.dtype, rows.data.dtype), (np.count_nonzero(x[2:7]), "int32", dtype))
+                self.assertTrue(torch.equal(rows.torch().to_dense(), torch.from_numpy(x[2:7])))
+                self.assertTrue(np.array_equal(rows.copy().scipy().toarray(), x[2:7]))
 
     def test_transforms(self):
         """The numbers of scanpy's normalize_total and log1p, of chosen genes, in rows and in arrays, loaded and written."""

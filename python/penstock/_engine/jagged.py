@@ -110,7 +110,7 @@ class Sparse(Jagged):
     @property
     def indices(self) -> torch.Tensor:
         """The columns, as int32, or int64 if there are more than that has."""
-        return self.values[:, 0].to(torch.int32 if self.width < 1 << 31 else torch.int64)
+        return self.values[:, 0].to(torch.int32 if self.width < 1 << 31 else torch.int64).contiguous()
 
     @property
     def data(self) -> torch.Tensor:
