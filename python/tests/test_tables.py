@@ -257,6 +257,29 @@ class Partitions(Trees):
             self.assertEqual(ds.fields["label"].classes, ("cat", "dog"))
             self.assertEqual([ds.fields["label"].classes[int(i)] for i in ds["label"][:]], ["cat", "dog"])
 
+    def test_list_of_paths(self):
+        """A list of paths has the records of DataLoader over the list: of each path, one after the other."""
+        frame, paths = pandas.DataFrame({"x": [1, 2], "w": ["a", "b"]}), [pathlib.Path(self.folder) / f"{i}.parquet" for i in range(2)]
+        for columns in ["x", "w"], ["w", "x"]:
+            frame.to_parquet(paths[0])
+            frame.assign(x=[3, 4])[columns].to_parquet(paths[1])
+            fields = None
+            if columns != ["x", "w"]:
+                with self.assertRaisesRegex(penstock.Error, r"part 1 has the fields w, x, .*choose some: ds.select\(fields=\[") as e:
+                    penstock.open(paths)
+                fields = json.loads(re.search(r"fields=(\[.*?\])", str(e.exception))[1])
+                with self.assertRaisesRegex(penstock.Error, r'name those to load: fields=\["x", "w"\]'):
+                    penstock.DataLoader([str(p) for p in paths], 4)
+            with penstock.open(paths, fields) as ds, penstock.DataLoader([str(p) for p in paths], 4, fields=fields, output="numpy") as loader:
+                rows = [plain(ds[i]) for i in range(len(ds))]
+                self.assertEqual(rows, [{"x": i + 1, "w": "ab"[i % 2]} for i in range(4)])
+                batch = next(iter(loader))
+                self.assertEqual([batch["x"].tolist(), list(batch["w"])], [[r[n] for r in rows] for n in "xw"])
+        with penstock.open(paths[:1]) as ds:
+            self.assertEqual(len(ds), 2)
+        with self.assertRaisesRegex(TypeError, r"the path is \[\]; it must be a str or a Path"):
+            penstock.open([])
+
     def test_refused(self):
         frame = pandas.DataFrame({"kind": ["a"], "x": [1]})
         for key in "kind=a", "kind=b/year=1":

@@ -6,6 +6,7 @@ computed or filled in, the program reads.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -248,8 +249,9 @@ def _common(parts: Sequence[Source]) -> dict[str, Field]:
     for i, part in enumerate(parts):
         if list(part.fields) != list(first.fields):
             names, of_first = ", ".join(part.fields), ", ".join(first.fields)
+            both = json.dumps([name for name in first.fields if name in part.fields], ensure_ascii=False)
             raise Error(
-                f"part {i} has the fields {names}, and the first one has {of_first}; choose some: ds.select(fields=[...]), or give fill, "
+                f"part {i} has the fields {names}, and the first one has {of_first}; choose some: ds.select(fields={both}), or give fill, "
                 "values for the fields that a part lacks"
             )
         for name, f in part.fields.items():

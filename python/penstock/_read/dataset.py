@@ -599,7 +599,7 @@ def _without(ranges: list[tuple[int, int]], deleted: np.ndarray) -> list[tuple[i
 
 
 def open_dataset(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     fields: Iterable[str] | None = None,
     split: str | None = None,
     mode: Mode = "r",
@@ -616,6 +616,7 @@ def open_dataset(
 
     Args:
         path: The folder, the file or the URL, such as "s3://lab/ds". A .npy file is a dataset of one field, which has the name of the file.
+            A list of paths is their ``concat``.
         fields: The names of the fields to open, in that order; None is all fields but the names of the records' files, for
             which there is ``Dataset.source_name``.
         split: Open that part of the dataset alone.
@@ -634,11 +635,18 @@ def open_dataset(
         Error: The path is not a dataset; CorruptError and UnsupportedError are kinds of it.
         KeyError: There is no such field or split.
     """
-    path = with_records(path, records, align)
+    paths: Any = path
+    if isinstance(paths, (list, tuple)) and paths and align not in ("intersection", "union"):  # which join files by name
+        fields = chosen(fields)
+        first, *others = [
+            open_dataset(p, fields, split, mode, records=records, align=align, generation=generation, cache_dir=cache_dir) for p in paths
+        ]
+        return first.concat(*others) if others else first
+    place: Any = with_records(path, records, align)
     try:
-        return open_prepared(path, fields, split, mode, generation=generation, cache_dir=cache_dir)
+        return open_prepared(place, fields, split, mode, generation=generation, cache_dir=cache_dir)
     except Error as e:
-        name = os.fsdecode(path)
+        name = os.fsdecode(place)
         absent = isinstance(e, NotFoundError) and not any(c in file_of(name) for c in "*?[{")  # a glob is no file, either
         raw = isinstance(e, NoDatasetError) or not (absent or "://" in name)
         if generation is not None or not raw or (os.path.exists(file_of(name)) and is_dataset(file_of(name))):
@@ -646,14 +654,14 @@ def open_dataset(
         from .._write.prepare import cached
 
         fields = chosen(fields)
-        declared = fields if any(c in name for name in fields or () for c in ":=") else None  # COLUMN=FIELD:TYPE
+        declared = fields if any(c in f for f in fields or () for c in ":=") else None  # COLUMN=FIELD:TYPE
         try:
-            made = cached(os.fsdecode(path), cache_dir, declared)
+            made = cached(name, cache_dir, declared)
         except Error as of_samples:
             made = None
             if fields and not declared:  # a column that is not wanted may be why
                 with contextlib.suppress(Error):
-                    made, declared = cached(os.fsdecode(path), cache_dir, fields), fields
+                    made, declared = cached(name, cache_dir, fields), fields
             if made is None and not (os.path.isdir(name) or "://" in name):  # what else has a dataset was tried as samples alone
                 raise of_samples from None
             if made is None:
@@ -661,7 +669,7 @@ def open_dataset(
         if made is None:
             raise e from None
         ds = _open_made(made, None if declared else fields, split, mode)
-        ds._samples = os.fsdecode(path)
+        ds._samples = name
         return ds
 
 
