@@ -247,8 +247,7 @@ func (f *File) Guess(selection []column.Selection) (*unit.Records, []unit.Unit, 
 		}
 		if records == nil {
 			return nil, nil, fmt.Errorf("%s and %s (%d in all) have the same arrays, and others beside them do not; name the groups "+
-				"that are records: --records 'GROUP/*[:]' for their rows, or --records 'GROUP/*' for each (records=\"GROUP/*[:]\" "+
-				"in Python)", trim(in.Paths[0]), trim(in.Paths[1]), len(in.Paths))
+				"that are records: --records 'GROUP/*[:]' for their rows, or --records 'GROUP/*' for each", trim(in.Paths[0]), trim(in.Paths[1]), len(in.Paths))
 		}
 		if ways = append(ways, records); first == nil {
 			all = units

@@ -489,7 +489,7 @@ func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
 		}
 	}
 	same := c.members[slices.IndexFunc(c.members, func(w wanted) bool { return members[w.Name].Rows == usual })].Name
-	advice := []string{"take the first rows of each: --align start (align=\"start\" in Python); or the last: --align end",
+	advice := []string{"take the first rows of each: --align start; or the last: --align end",
 		"leave arrays out: " + c.without(odd...)}
 	if !near {
 		slices.Reverse(advice)

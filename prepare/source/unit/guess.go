@@ -99,7 +99,7 @@ func (m *Member) isNamed(w column.Selection) bool {
 // Ambiguous returns the error for units of which only the user knows whether they or their rows are the records.
 // ways are the declarations that are possible: nested groups have one for each level.
 func Ambiguous(units []Unit, ways ...*Records) error {
-	var flags, words []string
+	var flags []string
 	for _, r := range ways {
 		for _, rows := range []bool{true, false} {
 			way := *r
@@ -112,13 +112,11 @@ func Ambiguous(units []Unit, ways ...*Records) error {
 				what = strings.Replace(what, "them", "the groups in them", 1)
 			}
 			flags = append(flags, fmt.Sprintf("%s: %s", what, shell.Command("--records", way.String())))
-			words = append(words, fmt.Sprintf("records=%q", &way))
 		}
 	}
 	last := len(flags) - 1
-	return fmt.Errorf("%s, %s and others (%d in all) are alike; is a record %s, or %s? (in Python: %s or %s)",
-		units[0].Name(), units[1].Name(), len(units), strings.Join(flags[:last], ", "), flags[last],
-		strings.Join(words[:last], ", "), words[last])
+	return fmt.Errorf("%s, %s and others (%d in all) are alike; is a record %s, or %s?",
+		units[0].Name(), units[1].Name(), len(units), strings.Join(flags[:last], ", "), flags[last])
 }
 
 // Guessed returns a sentence that tells the user which declaration was guessed.

@@ -84,8 +84,7 @@ func (c *Columns) joinNames(w *wanted) error {
 	switch {
 	case !c.records.joinsNames():
 		return fmt.Errorf("the columns of %s have other names in some units: %d are in any, and these are not all in each; "+
-			"take those that all units have: --align intersection (align=\"intersection\" in Python), or those that any has: "+
-			"--align union", w.Name, len(n.all))
+			"take those that all units have: --align intersection, or those that any has: --align union", w.Name, len(n.all))
 	case len(n.all) == 0:
 		return fmt.Errorf("the columns of %s have no name that all units have; take those that any has: %s", w.Name,
 			shell.Command("--align", string(AlignUnion)))
