@@ -184,6 +184,18 @@ class UnitsTest(Trees):
         with penstock.open(path) as ds:
             self.assertEqual((len(ds), ds[2]["label"].tolist(), ds[2]["image"].shape), (3, 2, (4, 4)))
 
+    def test_no_records(self):
+        """A file whose arrays have no rows is a dataset without records, for open as for DataLoader."""
+        path = os.path.join(self.folder, "none.h5")
+        with h5py.File(path, "w") as f:
+            f["x"], f["y"] = np.zeros((0, 3), ">f2"), np.zeros(0, "?")
+        with penstock.open(path) as ds:
+            self.assertEqual((len(ds), list(ds), ds[::-1]["x"].shape, ds["x"].numpy().dtype, ds[[]]["y"].shape), (0, [], (0, 3), "float16", (0,)))
+            with self.assertRaisesRegex(IndexError, "there are 0"):
+                ds[-1]
+        with penstock.DataLoader(path, 2) as loader:
+            self.assertEqual(list(loader), [])
+
     def test_splits(self):
         path = os.path.join(self.folder, "mnist.h5")
         with h5py.File(path, "w") as f:

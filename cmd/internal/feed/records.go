@@ -94,7 +94,7 @@ type opened struct {
 	Dataset  int                 `json:"dataset,omitempty"` // its number for reads; 0 if it is not open, as all columns can be mapped
 	Format   string              `json:"format,omitempty"`
 	Folder   string              `json:"folder,omitempty"` // of a dataset at a URL, without options; "" if it keeps no generations
-	Records  int                 `json:"records,omitempty"`
+	Records  int                 `json:"records"`
 	Fields   []store.Field       `json:"fields,omitempty"`
 	Splits   []store.Split       `json:"splits,omitempty"` // of records that package raw reads
 	Broken   []source.BrokenList `json:"broken_splits,omitempty"`

@@ -578,7 +578,7 @@ def _pieces(layout: Layout, ranges: list[tuple[int, int]]) -> list[Piece]:
     pieces = []
     ends = list(itertools.accumulate(layout.counts))
     for first, end in ranges:
-        if not 0 <= first < end <= layout.records:
+        if not 0 <= first < end <= layout.records and (first, end) != (0, layout.records):  # which may be none
             raise CorruptError(f"{layout.path}: a split with records [{first}, {end}) of {layout.records}")
         k = bisect.bisect_right(ends, first)
         while first < end:
