@@ -84,8 +84,10 @@ class SeveralImages(unittest.TestCase):
         rows = [{"images": list, "text": text} for list, text in zip(lists, texts)]
         with open(self.path("a.json"), "w") as f:
             json.dump(rows, f)
+        alone = any(len(list) != 1 for list in lists)  # a list of one is a path beside lists
         with open(self.path("a.jsonl"), "w") as f:
-            f.writelines(json.dumps(row) + "\n" for row in rows)
+            for row in rows:
+                f.write(json.dumps(row | {"images": row["images"][0]} if alone and len(row["images"]) == 1 else row) + "\n")
         yield self.path("a.json"), {}
         yield self.path("a.jsonl"), {}
         if pa is not None:

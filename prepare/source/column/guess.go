@@ -48,7 +48,7 @@ type Guess struct {
 	notInt, notFloat, notImage   bool
 	notWhole, notUint            bool // not integers of any size; not integers of uint64
 	notBool                      bool
-	notImages, images            bool // not JSON arrays of image names; some array is not empty
+	notImages, images            bool // not image names and JSON arrays of them; some array is not empty
 	notList, isList, listsDiffer bool
 	floats                       bool // some list has numbers other than integers
 	// wide: a number is not safe in float32, because it is above 2^24, where float32 does not hold all integers,
@@ -69,8 +69,9 @@ func (g *Guess) Add(c Cell) {
 		return
 	}
 	g.seen = true
-	g.notImage = g.notImage || !source.IsImageName(c.Text)
-	g.addImages(c)
+	named := source.IsImageName(c.Text)
+	g.notImage = g.notImage || !named
+	g.addImages(c, named)
 	if c.Quoted {
 		g.notInt, g.notFloat, g.notList, g.notWhole, g.notBool = true, true, true, true, true
 		return
@@ -245,16 +246,18 @@ func isBool(text string) bool {
 	return slices.Contains([]string{"true", "True", "TRUE", "false", "False", "FALSE"}, text)
 }
 
-// addImages checks whether a cell is a JSON array of image names.
-func (g *Guess) addImages(c Cell) {
+// addImages checks whether a cell is a JSON array of image names, or is itself such a name (named), which is an array of one
+// in a column that has arrays.
+func (g *Guess) addImages(c Cell, named bool) {
 	if g.notImages {
 		return
 	}
-	if g.notImages = c.Quoted || c.Text[0] != '['; g.notImages {
+	if c.Quoted || c.Text[0] != '[' {
+		g.notImages = !named
 		return
 	}
 	list, err := pathList([]byte(c.Text))
-	named := !slices.ContainsFunc(list, func(name string) bool { return !source.IsImageName(name) })
+	named = !slices.ContainsFunc(list, func(name string) bool { return !source.IsImageName(name) })
 	g.notImages, g.images = err != nil || !named, g.images || len(list) > 0
 }
 
@@ -359,7 +362,7 @@ func (g *Guess) Result(column string) Type {
 		return Type{Kind: Text}
 	case !g.notFloat:
 		return Type{DType: g.Float()}
-	case !g.notImages && g.images:
+	case !g.notImages && (g.images || g.notImage && g.notList): // names beside empty arrays are no numbers
 		return Type{Kind: ImagePaths}
 	case !g.notList && (!g.words || g.listsDiffer || g.dims[0] > 1):
 		return g.list()

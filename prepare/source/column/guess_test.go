@@ -12,7 +12,7 @@ import (
 // The guesses of several goroutines merge to the guess of one.
 func TestGuessesMerge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
-	words := []string{"1", "16777217", "9007199254740993", "1e39", "nan", "[16777217,2]", "-7", "0.5", "1e3", "007", "18446744073709551615", "99999999999999999999", "true", "False", "", " 4 ", "x", "cat.png", "[1,2]", "[1,2,3]", "[]", "1 2", "[[1],[2]]", "[1.5]", "-", "1.", ".5", "123456789012345678901.5", "0.12345678901234567", "-1.2345678901234567e-05", "1E+9", "2e-99", "-0.00012345678901234567", "1e"}
+	words := []string{"1", "16777217", "9007199254740993", "1e39", "nan", "[16777217,2]", "-7", "0.5", "1e3", "007", "18446744073709551615", "99999999999999999999", "true", "False", "", " 4 ", "x", "cat.png", `["a.png"]`, "[1,2]", "[1,2,3]", "[]", "1 2", "[[1],[2]]", "[1.5]", "-", "1.", ".5", "123456789012345678901.5", "0.12345678901234567", "-1.2345678901234567e-05", "1E+9", "2e-99", "-0.00012345678901234567", "1e"}
 	for range 50_000 {
 		few := words[rng.IntN(len(words)):]
 		few = few[:min(len(few), 1+rng.IntN(4))]
@@ -49,6 +49,12 @@ func TestGuess(t *testing.T) {
 		{"n", []string{"", ""}, "text"},
 		{"n", []string{"a.jpg", "b/c.PNG"}, "image"},
 		{"n", []string{"a.jpg", "b"}, "text"},
+		{"n", []string{`["a.jpg"]`, `["b.jpg", "c.png"]`}, "images"},
+		{"n", []string{"a.jpg", `["b.jpg", "c.png"]`}, "images"},
+		{"n", []string{"[]", "", "a.jpg"}, "images"},
+		{"n", []string{"a.jpg", `["b.jpg", "c"]`}, "text"},
+		{"n", []string{"a.jpg", `["b.jpg"]`, "c"}, "text"},
+		{"n", []string{"[]", "[]"}, "int64[*]"},
 		{"label", []string{"cat", "dog"}, "label"},
 		{"x.Class", []string{"cat"}, "label"},
 		{"label", []string{"3", "4"}, "int64"},
