@@ -431,6 +431,14 @@ class UnitsTest(Trees):
             for door in (penstock.open, penstock.DataLoader, lambda p, records: penstock.preprocess(p, p + ".flat", records=records)):
                 with self.assertRaisesRegex(penstock.Error, words):
                     door(path, records="*[:]")
+        with h5py.File(path, "w") as f:
+            f["x"], f["y"] = np.zeros((4, 2)), np.zeros(4)
+        with self.assertRaisesRegex(
+            penstock.Error, "y is 4 rows of float64: they are arrays and no groups that are alike; leave the declaration out"
+        ):
+            penstock.open(path, records="*[:]")
+        with penstock.open(path) as ds:
+            self.assertEqual((len(ds), list(ds.fields)), (4, ["x", "y"]))
 
     def write_day(self, path, day, hours, **changes):
         """Write a file of netCDF, as h5netcdf and the C library do."""

@@ -401,6 +401,10 @@ func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
 		m.Field.Content != w.Field.Content || (m.Field.Classes == nil) != (w.Field.Classes == nil) ||
 		(m.Field.Features == nil) != (w.Field.Features == nil) ||
 		!named && (!slices.Equal(m.Field.Shape, w.Field.Shape) || m.Field.Width != w.Field.Width):
+		if w.Name == Lone && len(c.records.Levels) == 1 && c.records.File == "" { // the file itself is what its user means
+			return fmt.Errorf("%s is %s, and %s is %s: they are arrays and no groups that are alike; leave the declaration out "+
+				"(--records), and each row of the arrays is a record", first, w.describe(), u.Name(), m.describe())
+		}
 		return fmt.Errorf("%s/%s is %s, and %s/%s is %s, so they are not one field; leave it out: %s", first, w.Name,
 			w.describe(), u.Name(), w.Name, m.describe(), c.without(w.Name))
 	case m.Field.Meaning != w.Field.Meaning:
