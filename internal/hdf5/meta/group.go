@@ -91,10 +91,10 @@ func (g *Group) sorted() iter.Seq[*Link] {
 }
 
 // Limits of the tree of names: its depth, as groups are read recursively, and its links, as many names can lead to one
-// object.
+// object. A million episodes have two or three million links.
 const (
 	maxDepth = 128
-	maxLinks = 1 << 20
+	maxLinks = 1 << 22
 )
 
 // group builds the group at path from its object, and everything below it.
@@ -104,6 +104,7 @@ func (p *parser) group(o *object, path string) (*Group, error) {
 	}
 	g := &Group{Path: path, Attrs: o.attrs, HeaderAt: p.src.Abs(o.addr), HeaderSize: o.headerSize, Version: o.version,
 		Object: o.facts}
+	g.Links, g.byName = make([]Link, 0, len(o.links)), make([]int32, 0, len(o.links))
 	p.trail = append(p.trail, o.addr)
 	slices.SortStableFunc(o.links, func(a, b rawLink) int {
 		if o.tracked && a.order != b.order {
