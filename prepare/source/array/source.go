@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/prepare/source"
@@ -93,6 +94,9 @@ func NewNamed(kind, path, name string, columns []Column, names func(i int64) str
 func (s *arrays) check() error {
 	if len(s.columns) == 0 {
 		return errors.New("holds no arrays")
+	}
+	if n := len(s.columns); n > layout.MaxFields {
+		return fmt.Errorf("%d arrays, and a dataset has at most %d fields; choose some with --fields", n, layout.MaxFields)
 	}
 	s.info.Count = s.columns[0].Count
 	var lengths []string
