@@ -255,6 +255,10 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	if len(d.layout.Columns) == 0 && unread != nil {
 		return unread
 	}
+	if n := len(d.layout.Columns); n > layout.MaxFields {
+		return fmt.Errorf("it has %d arrays, and a dataset has at most %d fields; choose some by name: %w", n, layout.MaxFields,
+			ErrUnsupported)
+	}
 	if len(d.layout.Columns) == 0 {
 		return fmt.Errorf("it has no dataset of numbers with an axis of records: %w", ErrUnsupported)
 	}
