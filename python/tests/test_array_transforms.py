@@ -66,8 +66,8 @@ class ArrayTransformsTest(unittest.TestCase):
                 (batch,) = loader
                 np.testing.assert_allclose(batch["x"], want if want.shape[1] == 3 else want.transpose(0, 3, 1, 2), atol=1e-6)
         with self.assertRaisesRegex(penstock.Error, r'pixels of shape \(3, 32, 3\) may be .*; say contents={"s": "hwc"}, or chw'):
-            penstock.DataLoader(path, 20, transforms={"s": steps})
-        with penstock.DataLoader(path, 20, transforms={"s": steps}, contents={"s": "hwc"}) as loader:
+            penstock.DataLoader(path, 20, output="numpy", transforms={"s": steps})
+        with penstock.DataLoader(path, 20, output="numpy", transforms={"s": steps}, contents={"s": "hwc"}) as loader:
             self.assertEqual(next(iter(loader))["s"].shape, (20, 3, 16, 12))
 
     def test_refused(self):

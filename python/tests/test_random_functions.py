@@ -14,11 +14,19 @@ from penstock.functions import PLACE, Record, WrongOutput
 
 from . import data
 
+try:
+    import torch
+except ImportError:
+    torch = None
+
 RECORDS, FIRST = 40, 16
 SEED = int(os.environ.get("PENSTOCK_TEST_SEED", "0"))
 FUNCTIONS = int(os.environ.get("PENSTOCK_TEST_FUNCTIONS", "12"))
 DTYPES = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64")
-KINDS = ("list", "floats", "pairs", "array", "rows", "fixed", "number", "scalar", "text", "bytes", "tensor", "bfloat16", "image", "drawn")
+KINDS = ("list", "floats", "pairs", "array", "rows", "fixed", "number", "scalar", "text", "bytes", "image", "drawn")
+if torch:
+    KINDS += ("tensor", "bfloat16")
+OUTPUTS = ("numpy", "torch") if torch else ("numpy",)
 
 
 def a_result(kind, of, size, dtype):
@@ -44,8 +52,6 @@ def a_result(kind, of, size, dtype):
 
         return Image.new("RGB", (size % 5 + 1, 3), (of.randrange(256), 1, 2))
     if kind in ("tensor", "bfloat16"):
-        import torch
-
         numbers = torch.tensor([of.randrange(100) for _ in range(n)], dtype=torch.int64)
         return numbers.to(torch.bfloat16 if kind == "bfloat16" else getattr(torch, dtype))
     return np.array([of.randrange(100) for _ in range(n)], dtype) if kind == "array" else np.full((n, 3), of.randrange(100), dtype)
@@ -180,7 +186,7 @@ class RandomFunctionsTest(unittest.TestCase):
             batched = [name for name, f in functions.items() if r.random() < 0.3 and f.kind != "drawn"]
             if of_record is not None:  # which keys its results by the label
                 functions.pop("label", None)
-            size, workers, output = r.choice([1, 3, 16, 64]), 2 if r.random() < 0.15 else 0, r.choice(["numpy", "torch"])
+            size, workers, output = r.choice([1, 3, 16, 64]), 2 if r.random() < 0.15 else 0, r.choice(OUTPUTS)
             shuffled, of_order, cut = r.random() < 0.5, r.randrange(1000), r.randrange(3)
             with self.subTest(
                 seed=seed, functions=functions, of_record=of_record, batched=batched, size=size, workers=workers, output=output, shuffled=shuffled

@@ -1,4 +1,5 @@
 import gc
+import importlib.util
 import logging
 import multiprocessing
 import os
@@ -223,6 +224,7 @@ class ResultsTest(RecordsTest):
             self.assertEqual((b["image"].shape[1:], b["label"].dtype), ((4, 9, 3), np.float32))
             self.assertEqual(b["label"].tolist(), b.indices.tolist())
 
+    @unittest.skipIf(importlib.util.find_spec("torch") is None, "no torch")
     def test_arrays_of_fields_of_one_shape(self):
         """The feeding process shows such batches by positions, which are tensors where the loader's are."""
 

@@ -253,9 +253,9 @@ class SeveralImages(unittest.TestCase):
                 images[0, 0] = images[1, 1] = content
                 f["label"] = [0, 1]
         with self.assertRaisesRegex(penstock.Error, "record 1 .*image 0 of the record is empty, and image 1 is not"):
-            list(penstock.DataLoader(self.path("lists.h5"), 1))
+            list(penstock.DataLoader(self.path("lists.h5"), 1, output="numpy"))
         with self.assertRaisesRegex(penstock.Error, "/images: .*several lists cannot become a field"):
-            penstock.DataLoader(self.path("other.h5"), 1)
+            penstock.DataLoader(self.path("other.h5"), 1, output="numpy")
 
     def test_set_column(self):
         files = [drawn(random.Random(i)) for i in range(3)]
@@ -305,7 +305,7 @@ class SeveralImages(unittest.TestCase):
             ({"transforms": {"images": [lambda image: image]}}, r"Record\(f, takes=\[\"images\"\]\)"),
         ):
             with self.assertRaisesRegex(penstock.Error, words):
-                penstock.DataLoader(path, 1, **options)
+                penstock.DataLoader(path, 1, output="numpy", **options)
 
     def test_one_image_or_none(self):
         """LLaVA's records have the path of an image or no such member; a table has nulls. The error of type image names the type images."""
