@@ -15,6 +15,7 @@ import time
 import unittest
 from unittest import mock
 
+import h5py
 import numpy as np
 
 import penstock
@@ -602,6 +603,12 @@ class DataLoaderTest(data.Copied):
         for more in ({"cache_dir": cache}, {"cache_size": "1GiB"}):
             with self.assertRaisesRegex(ValueError, "are for the URL of a dataset: nothing of .*images is fetched"):
                 penstock.DataLoader(data.path("images"), batch_size=2, output="numpy", **more)
+            with tempfile.TemporaryDirectory() as base:
+                plain = os.path.join(base, "plain.h5")
+                with h5py.File(plain, "w") as f:  # which the feeding process maps
+                    f["x"] = np.arange(5)
+                with self.assertRaisesRegex(penstock.Error, "cache_dir and cache_size are for .*: nothing of .*plain.h5 is fetched; leave them out"):
+                    penstock.DataLoader(plain, batch_size=2, output="numpy", command=data.feed(), **more)
 
     def serve_files(self):
         """Start a server of Files and return its URL."""

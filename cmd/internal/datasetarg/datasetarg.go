@@ -84,7 +84,7 @@ func (c *Cache) Settle(args []string) (problems []string) {
 	cached := func(arg string) bool { return remote.IsURL(arg) || !c.urls && raw.Loads(arg) || isMissing(arg) }
 	if (c.Dir != "" || c.size != "") && len(args) > 0 && !slices.ContainsFunc(args, cached) {
 		problems = append(problems,
-			fmt.Sprintf("--cache-dir and --cache-size are for the URL of a dataset: nothing of %s is fetched", args[0]))
+			fmt.Sprintf("--cache-dir and --cache-size are for the URL of a dataset: nothing of %s is fetched; leave them out", args[0]))
 	}
 	if c.size == "" {
 		return problems

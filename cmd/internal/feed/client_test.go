@@ -34,7 +34,7 @@ const hangTimeout = time.Minute
 // dial starts a session.
 func dial(ctx context.Context, t testing.TB, path string) *client {
 	t.Helper()
-	return dialWith(ctx, t, server{[]string{path}, 1, new(datasetarg.Cache), nil})
+	return dialWith(ctx, t, server{[]string{path}, 1, new(datasetarg.Cache), nil, nil})
 }
 
 // join makes a client and the transport to it. On Linux it is joinNative but in TestPortable.

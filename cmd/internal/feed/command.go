@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,7 @@ type command struct {
 	quiet, version bool
 	progress       string
 	cache          datasetarg.Cache
+	refusal        error // of flags that a client has given; nil if there is none
 }
 
 // Command returns the command feed, for cli.Main.
@@ -89,7 +91,11 @@ func (c *command) check(args []string) error {
 		problems = append(problems, "--socket or --fd is required; in Python, penstock.DataLoader starts feed automatically")
 	}
 	problems = append(problems, c.client.check()...)
-	problems = append(problems, c.cache.Settle(args)...)
+	if unused := c.cache.Settle(args); c.client.fd < 0 {
+		problems = append(problems, unused...)
+	} else if len(unused) > 0 {
+		c.refusal = errors.New(strings.Join(unused, "; ")) // for the client, who does not see what feed prints
+	}
 	if c.progress != "auto" && c.progress != "json" {
 		problems = append(problems, fmt.Sprintf("--progress %s: must be auto or json", c.progress))
 	}
@@ -118,5 +124,5 @@ func (c *command) run(ctx context.Context, p *cli.Progress) error {
 	if functions != nil {
 		defer functions.memory.Close()
 	}
-	return server{c.datasets, c.workers, &c.cache, functions}.serve(ctx, t)
+	return server{c.datasets, c.workers, &c.cache, functions, c.refusal}.serve(ctx, t)
 }

@@ -71,7 +71,7 @@ func (c *command) accept(ctx context.Context, l acceptor, p *cli.Progress) error
 		defer notes.Unlock()
 		p.Note(text)
 	}
-	v := server{c.datasets, c.workers, &c.cache, nil}
+	v := server{c.datasets, c.workers, &c.cache, nil, nil}
 	full := false
 	for number := 1; ; {
 		conn, err := l.AcceptUnix()

@@ -64,6 +64,7 @@ type server struct {
 	workers   int               // for clients that give no number
 	cache     *datasetarg.Cache // for datasets that are not on this machine, and raw samples
 	functions *functionWorkers  // nil if the client has started no worker processes
+	refusal   error             // what no client can have; nil if there is nothing
 }
 
 // functionWorkers are the worker processes that a client has started for its functions: the memory
@@ -198,6 +199,9 @@ func (s *session) open(ctx context.Context, q request, numbers *os.File) error {
 	}
 	if v := q.Hello.Version; v != protocol {
 		return fmt.Errorf("feed: %w", otherProtocol(v))
+	}
+	if s.refusal != nil {
+		return fmt.Errorf("feed: %w", s.refusal)
 	}
 	o := &q.Hello.Options
 	if err := o.validate(); err != nil {
