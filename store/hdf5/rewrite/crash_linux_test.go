@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/crash"
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 )
@@ -104,13 +103,4 @@ func goOn(path, change string, before, after content) error {
 		return fmt.Errorf("left: %v, %w", left, err)
 	}
 	return nil
-}
-
-// is compares all values of a file, with its checksums too.
-func is(path string, c content) error {
-	ds, err := open(path, mmapds.WithVerify(mmapds.VerifyAlways))
-	if err != nil {
-		return err
-	}
-	return errors.Join(compare(ds, c), ds.Close())
 }

@@ -560,3 +560,12 @@ func TestOneChangeAtATime(t *testing.T) {
 		t.Errorf("after an append that was stopped: %v", err)
 	}
 }
+
+// is compares all values of a file, with its checksums too.
+func is(path string, c content) error {
+	ds, err := open(path, mmapds.WithVerify(mmapds.VerifyAlways))
+	if err != nil {
+		return err
+	}
+	return errors.Join(compare(ds, c), ds.Close())
+}
