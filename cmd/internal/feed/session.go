@@ -251,13 +251,13 @@ func (s *session) recordBytes() int64 {
 	return n
 }
 
-// keepTo has the loader keep to memory bytes of batches, 0 being no limit, and returns the number of
-// slots. Where batches are copied to slots, half of the memory is for the loader's batches, and the
-// other half for two slots, which have room for half as much again as the batch in them.
-func (s *session) keepTo(memory int64, lo *loader.Options) (slots int, err error) {
+// keepTo has the loader keep to memory bytes of batches, 0 being no limit. Where batches are copied
+// to slots, half of the memory is for the loader's batches, and the other half for two slots, which
+// have room for half as much again as the batch in them.
+func (s *session) keepTo(memory int64, lo *loader.Options) error {
 	const least = 4 // batches: the loop's and the one before it, which may still be copied, the next, and the one being filled
 	if memory == 0 {
-		return lo.Prefetch, nil
+		return nil
 	}
 	batch, page := int64(0), int64(os.Getpagesize())
 	for _, f := range s.subject.fields {
@@ -273,11 +273,11 @@ func (s *session) keepTo(memory int64, lo *loader.Options) (slots int, err error
 		lo.Prefetch = minSlots
 	}
 	if limit < max(1, least*batch) {
-		return 0, fmt.Errorf("feed: batches of %d records have %s each, and memory has room for %d of them, where %d are the least "+
+		return fmt.Errorf("feed: batches of %d records have %s each, and memory has room for %d of them, where %d are the least "+
 			"that works; lower batch_size, or give more memory", lo.BatchSize, units.Bytes(batch), max(0, limit)/max(1, batch), least)
 	}
 	lo.Budget = int(limit)
-	return lo.Prefetch, nil
+	return nil
 }
 
 // leastView is the size of a batch from which the client maps consecutive records in files; a
@@ -303,13 +303,11 @@ func (s *session) start(o *Options, hello *hello) error {
 	s.arena = newArena(m)
 	lo := s.subject.options
 	lo.World.LocalSize = localSize(s.transport.environ())
-	slots := lo.Prefetch
 	if s.direct = !s.subject.ragged(); s.direct {
 		lo.Allocator = s.arena
-		slots = o.slots(s.recordBytes() * int64(o.BatchSize))
-		lo.Prefetch = slots
+		lo.Prefetch = o.slots(s.recordBytes() * int64(o.BatchSize))
 	}
-	if slots, err = s.keepTo(o.Memory, &lo); err != nil {
+	if err := s.keepTo(o.Memory, &lo); err != nil {
 		return err
 	}
 	positioned := hello.Positions && positioned(o, s.subject)
@@ -320,6 +318,7 @@ func (s *session) start(o *Options, hello *hello) error {
 	if s.ld, err = loader.New(s.subject.src, lo); err != nil {
 		return err
 	}
+	slots := lo.Prefetch
 	if o.Memory > 0 && s.direct {
 		slots = s.ld.Stats().Prefetch // no more batches can be kept
 	}
