@@ -89,7 +89,7 @@ func (o Options) declared(specs []tensor.Spec) []tensor.Spec {
 		switch content := o.Contents[specs[i].Name]; content {
 		case "", Independent:
 		case HWC, CHW:
-			specs[i].Layout = strings.ToUpper(content)
+			specs[i] = specs[i].AsPixels(strings.ToUpper(content))
 		default:
 			specs[i].Content = content
 		}

@@ -1,6 +1,9 @@
 package tensor
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Values of Spec.Content that say what the bytes of a field are: ragged uint8 of shape ().
 const (
@@ -74,6 +77,28 @@ func (s Spec) PixelLayouts() (list []string) {
 		list = append(list, CHW)
 	}
 	return list
+}
+
+// IsGray reports whether records without a layout can be pixels of one channel, without an axis for it: bytes of shape
+// (H, W), as the digits of MNIST have in NumPy files.
+func (s Spec) IsGray() bool {
+	return s.DType == Uint8 && !s.Ragged && s.Content == "" && s.Layout == "" && len(s.Shape) == 2
+}
+
+// AsPixels returns the Spec of the same records as pixels in a layout: gray pixels get an axis for their channel.
+func (s Spec) AsPixels(layout string) Spec {
+	if s.IsGray() {
+		at := 0
+		if layout == HWC {
+			at = 2
+		}
+		s.Shape = slices.Insert(slices.Clone(s.Shape), at, 1)
+		if s.Dims != nil {
+			s.Dims = slices.Insert(slices.Clone(s.Dims), at+1, "")
+		}
+	}
+	s.Layout = layout
+	return s
 }
 
 // validateContent reports a type or a shape that Content cannot have.

@@ -24,7 +24,7 @@ func ForImages(recipe []byte) string {
 }
 
 // FindPixels returns the layouts, by field, of arrays that become images by recipes, as their shapes show them: of each
-// array that has a recipe for images in own, and, if all is a recipe and no field has images, of the only array that can
+// array that has a recipe for images in own, gray images of shape (H, W) too, and, if all is a recipe and no field has images, of the only array that can
 // be an image. declare is a format with the name of a field that declares its layout as (H, W, C), for the error of an
 // array whose shape does not show its layout.
 func FindPixels(specs []tensor.Spec, own map[string]json.RawMessage, all json.RawMessage, declare string) (
@@ -39,11 +39,13 @@ func FindPixels(specs []tensor.Spec, own map[string]json.RawMessage, all json.Ra
 		case !named && len(layouts) == 1:
 			others = append(others, s)
 		case op == "":
+		case s.IsGray():
+			found[s.Name] = tensor.HWC
 		case layouts == nil && s.IsBytes():
 			return nil, fmt.Errorf("field %q: %s is for images, and the field has bytes that are none; if they name images, several "+
 				"or none a record: --fields %s:images, and the other fields", s.Name, op, s.Name)
 		case layouts == nil:
-			return nil, fmt.Errorf("field %q: %s is for images: files, or uint8 of shape (H, W, C) or (C, H, W) with 1 or 3 "+
+			return nil, fmt.Errorf("field %q: %s is for images: files, or uint8 of shape (H, W), (H, W, C) or (C, H, W) with 1 or 3 "+
 				"channels, and the field is %v", s.Name, op, s)
 		case len(layouts) > 1:
 			return nil, fmt.Errorf("field %q: %s is for images, and pixels of shape %v may be (H, W, C) or (C, H, W); say "+declare+

@@ -65,6 +65,19 @@ class ArrayTransformsTest(unittest.TestCase):
             with penstock.DataLoader(path, 20, output="numpy", **options) as loader:
                 (batch,) = loader
                 np.testing.assert_allclose(batch["x"], want if want.shape[1] == 3 else want.transpose(0, 3, 1, 2), atol=1e-6)
+        gray = os.path.join(self.base, "gray.npz")  # as the digits of MNIST
+        np.savez(gray, x=pixels[..., 0], y=np.arange(20))
+        penstock.preprocess(gray, os.path.join(self.base, "gray"), fields=["x:hwc", "y"], resize=(16, 12), progress=False)
+        want = penstock.open(os.path.join(self.base, "gray"))["x"][:].astype("f4") / 255
+        for options in (
+            {"transforms": {"x": steps}},
+            {"transforms": steps, "contents": {"x": "chw"}},
+            {"transforms": steps, "fields": ["x:hwc", "y"]},
+        ):
+            with self.subTest(options=options), penstock.DataLoader(gray, 20, output="numpy", **options) as loader:
+                np.testing.assert_allclose(next(iter(loader))["x"], want.transpose(0, 3, 1, 2), atol=1e-6)
+        with self.assertRaisesRegex(penstock.Error, "no field has images; name the field"):
+            penstock.DataLoader(gray, 20, output="numpy", transforms=steps)
         with self.assertRaisesRegex(penstock.Error, r'pixels of shape \(3, 32, 3\) may be .*; say contents={"s": "hwc"}, or chw'):
             penstock.DataLoader(path, 20, output="numpy", transforms={"s": steps})
         with penstock.DataLoader(path, 20, output="numpy", transforms={"s": steps}, contents={"s": "hwc"}) as loader:

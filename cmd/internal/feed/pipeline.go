@@ -85,7 +85,7 @@ func (o *Options) declared(fields []store.Field) ([]store.Field, error) {
 		switch content := o.Contents[f.Name]; content {
 		case "", loader.Independent:
 		case loader.HWC, loader.CHW:
-			fields[i].Layout = strings.ToUpper(content)
+			fields[i].Spec = f.AsPixels(strings.ToUpper(content))
 		case tensor.Mask, tensor.Boxes, tensor.Keypoints:
 			fields[i].Content = content
 			if err := fields[i].Validate(); err != nil {
@@ -124,7 +124,7 @@ func (o *Options) findPixels(fields []store.Field) error {
 	}
 	for i, f := range fields {
 		if layout := found[f.Name]; layout != "" {
-			fields[i].Layout, contents[f.Name] = layout, strings.ToLower(layout)
+			fields[i].Spec, contents[f.Name] = f.AsPixels(layout), strings.ToLower(layout)
 		}
 	}
 	o.Contents = contents

@@ -121,8 +121,8 @@ func (c Content) Declare(f *source.Field) error {
 		last = f.Shape[n-1]
 	}
 	switch layout := strings.ToUpper(c.Name); {
-	case slices.Contains(f.PixelLayouts(), layout):
-		f.Layout = layout
+	case slices.Contains(f.PixelLayouts(), layout), f.IsGray() && (c.Name == hwc || c.Name == chw):
+		f.Spec = f.AsPixels(layout)
 		return nil
 	case f.Layout != "" && f.Layout == layout:
 		return nil
@@ -131,8 +131,8 @@ func (c Content) Declare(f *source.Field) error {
 	case c.Name == tensor.Keypoints && (last == 2 || last == 3) && f.Content == "":
 	default:
 		return fmt.Errorf("--fields %s:%s: the field is %v and cannot be %s", f.Name, c, f.Spec, map[string]string{
-			hwc:              "pixels: uint8 of shape (H, W, C), with 1 or 3 channels",
-			chw:              "pixels: uint8 of shape (C, H, W), with 1 or 3 channels",
+			hwc:              "pixels: uint8 of shape (H, W), or (H, W, C) with 1 or 3 channels",
+			chw:              "pixels: uint8 of shape (H, W), or (C, H, W) with 1 or 3 channels",
 			tensor.Mask:      "a mask: integers for each pixel, or an image file",
 			tensor.Boxes:     fmt.Sprintf("boxes: rows of %d numbers", c.Boxes.Numbers()),
 			tensor.Keypoints: "keypoints: rows of 3 numbers, or of 2"}[c.Name])

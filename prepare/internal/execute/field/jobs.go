@@ -104,7 +104,7 @@ func (c Options) findPixels(fields []source.Field) ([]source.Field, error) {
 	fields = slices.Clone(fields)
 	for i, f := range fields {
 		if layout := found[f.Name]; layout != "" {
-			fields[i].Layout = layout
+			fields[i].Spec = f.AsPixels(layout)
 		}
 	}
 	return fields, err
