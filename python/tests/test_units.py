@@ -125,7 +125,7 @@ class UnitsTest(Trees):
             self.assertEqual((batch["n"].tolist(), [f"é{n}" for n in batch["n"].tolist()]), (batch["label"].tolist(), list(batch["task"])))
             lengths = [[root[f"{above}{name}/{m}"].shape[0] for m in members] for name in names]
             if all(len(set(of)) < len(of) for of in lengths) and len({max(of) for of in lengths}) > 1:  # rows, or groups with a label
-                with self.assertRaisesRegex(penstock.Error, re.escape(f'records="{above}*[:]" or records="{above}*"')):
+                with self.assertRaisesRegex(penstock.Error, re.escape(f'records="{above}*[:]", or each of them: records="{above}*"')):
                     penstock.open(path)
             elif rows:
                 with penstock.open(path) as ds:
@@ -306,7 +306,7 @@ class UnitsTest(Trees):
                 open(os.path.join(folder, os.path.dirname(names[0]), f"._hidden.{kind}"), "wb").close()
                 want = []
                 for k, name in enumerate(names):
-                    length = r.randrange(kind == "bin" and k < n - 1, most + 1) if kind == "bin" else r.randrange(1, 6)
+                    length = r.randrange(k < n - 1 or n == 1, most + 1) if kind == "bin" else r.randrange(1, 6)
                     arrays = {m: values_of(r, (length if rows else r.randrange(1, 6), *types[m][1]), types[m][0]) for m in members}
                     if not rows and kind not in ("npy", "bin"):
                         arrays["label"] = np.array(k, "<i8")
