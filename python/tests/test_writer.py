@@ -582,7 +582,7 @@ class TestWriter(Writing):
             self.assertEqual([(f.dtype, f.shape, f.ragged) for f in ds.fields.values()], [
                 ("int16", (), True), ("float32", (4,), True), ("int64", (3,), False), ("int64", (), False)])  # fmt: skip
             self.assertEqual([len(ids) for ids in ds["ids"]], [tokens.get(i, 2) for i in range(40) if i != 3])
-        with penstock.DataLoader(self.path("one"), 2, pack=penstock.Pack(8), fields=["ids"], output="numpy") as loader:
+        with penstock.DataLoader(self.path("one"), 2, pack=penstock.Pack(8), fields=["ids"], output="numpy", command=data.feed()) as loader:
             self.assertEqual(next(iter(loader))["ids"].shape, (2, 8))
 
     def test_inputs_in_another_order(self):
