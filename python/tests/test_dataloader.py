@@ -754,6 +754,7 @@ class DataLoaderTest(data.Copied):
             (ValueError, "seed is 1180591620717411303424; it must be from 0", {"seed": 2**70}),
             (TypeError, "split is 0; it must be the name of a split", {"split": 0}),
             (TypeError, r"it is a list of names: \['images'\]", {"fields": "images"}),
+            (TypeError, r"shuffle is Block\(size=9\); it is True or False, and an order is sampler=", {"shuffle": samplers.Block(9)}),
             (ValueError, "sampler option is mutually exclusive with shuffle", {"shuffle": True, "sampler": samplers.Shuffle()}),
             (ValueError, "output is 'np'; it is", {"output": "np"}),
             (ValueError, "verify is 'on'; it is", {"verify": "on"}),

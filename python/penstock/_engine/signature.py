@@ -16,6 +16,7 @@ import numpy as np
 
 from .._base.dataclass import dataclass
 from .._base.options import count, size
+from ..samplers import Sampler
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
@@ -75,6 +76,8 @@ class Signature:
         processes, shuffle = context(given["multiprocessing_context"], workers), given["shuffle"]
         if iterable and not _is_torch(given["dataset"], "IterDataPipe"):
             _without_order(given)
+        if isinstance(shuffle, Sampler):
+            raise TypeError(f"shuffle is {shuffle!r:.60}; it is True or False, and an order is sampler=")
         if given["sampler"] is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if shuffle and not iterable and given["batch_sampler"] is None and hasattr(given["dataset"], "__len__") and len(given["dataset"]) == 0:
