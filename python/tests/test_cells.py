@@ -39,7 +39,8 @@ SEEDS = range(FIRST, FIRST + int(os.environ.get("PENSTOCK_TEST_TREES", "12")))
 
 def encoded(item, kind, **attrs):
     """Note AnnData's encoding of an HDF5 object."""
-    item.attrs["encoding-type"], item.attrs["encoding-version"] = kind, "0.2.0"
+    old = kind in ("anndata", "csr_matrix", "csc_matrix", "dict", "raw", "nullable-integer", "nullable-boolean")
+    item.attrs["encoding-type"], item.attrs["encoding-version"] = kind, "0.1.0" if old else "0.2.0"
     for name, value in attrs.items():
         item.attrs[name] = value
     return item
