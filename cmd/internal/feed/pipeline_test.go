@@ -59,7 +59,7 @@ func TestGeometryOfRecords(t *testing.T) {
 	}
 	fields := []store.Field{image("images", 8, 9, 3), image("mask", 8, 9, 1), store.NewRagged("boxes", tensor.Float32, 4)}
 	arrays := []store.Field{store.NewField("a", tensor.Uint8, 8, 9, 3), store.NewField("b", tensor.Uint8, 1, 8, 9),
-		store.NewField("both", tensor.Uint8, 3, 9, 3), store.NewField("flat", tensor.Uint8, 8, 9)}
+		store.NewField("both", tensor.Uint8, 3, 9, 3), store.NewField("gray", tensor.Uint8, 8, 9), store.NewField("flat", tensor.Uint8, 8)}
 	const flip, jitter = `{"op":"RandomHorizontalFlip"}`, `{"op":"ColorJitter","brightness":0.5}`
 	for _, c := range []struct {
 		options string
@@ -83,7 +83,10 @@ func TestGeometryOfRecords(t *testing.T) {
 		{`{"transforms":{"":[` + flip + `]}}`, arrays[:2], "no field has images; name the field that they are for: {\"field\": ...}; these can be images: a, b"},
 		{`{"transforms":{"both":[` + flip + `]}}`, arrays[2:3], `may be (H, W, C) or (C, H, W); say contents={"both": "hwc"}, or chw`},
 		{`{"transforms":{"both":[` + flip + `]},"contents":{"both":"chw"}}`, arrays[2:3], ""},
-		{`{"transforms":{"flat":[` + flip + `]}}`, arrays[3:], `field "flat": RandomHorizontalFlip is for images: files, or uint8 of shape`},
+		{`{"transforms":{"gray":[` + flip + `]}}`, arrays[3:4], ""},
+		{`{"transforms":{"":[` + flip + `]},"contents":{"gray":"chw"}}`, arrays[3:4], ""},
+		{`{"transforms":{"":[` + flip + `]}}`, arrays[3:4], "no field has images; name the field that they are for"},
+		{`{"transforms":{"flat":[` + flip + `]}}`, arrays[4:], `field "flat": RandomHorizontalFlip is for images: files, or uint8 of shape`},
 		{`{"transforms":{"a":[{"op":"Cast","dtype":"float32"}]}}`, arrays[:1], ""},
 	} {
 		var o Options
