@@ -232,7 +232,7 @@ class MixturesTest(unittest.TestCase):
                 self.assertGreater(len(set(drawn)), 0.95 * len(drawn))
 
     def test_seen_refuses(self):
-        with penstock.DataLoader(os.path.join(self.folder, "a"), 8, seed=1) as dl:
+        with penstock.DataLoader(os.path.join(self.folder, "a"), 8, seed=1, output="numpy") as dl:
             state = dl.state_dict()
         for wrong, why in ((state, "no mixture"), ({**state, "mix": {"sizes": [3, -1], "batch": 4}}, "source 1 has -1 records"), ({}, "state_dict")):
             with self.assertRaisesRegex(penstock.Error, why):
