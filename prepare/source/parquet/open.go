@@ -105,7 +105,12 @@ func (s *reader) open(ctx context.Context, names []string, opts source.Options, 
 func (s *reader) agree(named bool) error {
 	var first error
 	bad, schema, ofFirst := make(map[string]bool), s.parts[0].Schema(), extensionsOf(s.parts[0].File)
-	paths := make([][]string, len(schema.Columns())) // by leaf
+	paths, same := make([][]string, len(schema.Columns())), make([]int, len(schema.Columns())) // by leaf
+	for _, path := range schema.Columns() {
+		leaf, _ := schema.Lookup(path...)
+		paths[leaf.ColumnIndex], same[leaf.ColumnIndex] = path, leaf.ColumnIndex
+	}
+	text := schema.String()
 	for i, p := range s.parts {
 		differs := func(column, how string) {
 			if bad[column] = true; first == nil {
@@ -113,14 +118,17 @@ func (s *reader) agree(named bool) error {
 			}
 		}
 		extensions := extensionsOf(p.File)
-		p.leaves = slices.Repeat([]int{-1}, len(schema.Columns()))
-		for _, path := range schema.Columns() {
-			leaf, of := leafOf(schema, path)
-			at := -1
+		if p.Schema().String() == text && reflect.DeepEqual(extensions, ofFirst) { // as almost all files of a folder have
+			p.leaves = same
+			s.noteRuns(p)
+			continue
+		}
+		p.leaves = slices.Repeat([]int{-1}, len(paths))
+		for k, path := range paths {
+			_, of := leafOf(schema, path)
 			if own, typ := leafOf(p.Schema(), path); typ == of {
-				at = own.ColumnIndex
+				p.leaves[k] = own.ColumnIndex
 			}
-			p.leaves[leaf.ColumnIndex], paths[leaf.ColumnIndex] = at, path
 		}
 		for _, c := range s.columns {
 			for _, leaf := range c.leaves() {
