@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 #: The most records that a function gets at a time.
 AT_ONCE = 64
+#: Records by which functions show the types of their results, and which results have any number of rows: mostSamples in Go.
+SETTLING = 16
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._base.batched import AT_ONCE, is_batched, together
+from .._base.batched import AT_ONCE, SETTLING, is_batched, together
 from .._base.errors import Error
+from .._base.limits import cores
 from .._base.options import count
 from .._read.field import Field
 from .._write import codec
@@ -24,9 +25,6 @@ from .._write.writer import Path, Writer, merge
 from . import digest, engines, tasks
 
 Function = Callable[[Any], Mapping[str, Any]]
-
-#: Records that say whether their arrays have any number of rows, as in a DataLoader.
-_SETTLE = 16
 
 #: Inputs of a task: at first, and at most. A task costs a worker and this process some 40 us.
 _FIRST, _MOST = 16, 64
@@ -99,7 +97,7 @@ def map_inputs(
         task = functools.partial(_part, function, items, os.fspath(path), count("world_size", world_size, 1), {**given, "workers": workers or 0})
         engines.run(engine, task, world_size, os.fspath(path))
         return merge(path, resume=True, remove_parts=True, command=options.get("command"))
-    n = count("workers", len(os.sched_getaffinity(0)) if workers is None and hasattr(os, "sched_getaffinity") else workers or 0, 0, 1 << 12)
+    n = count("workers", cores() if workers is None and hasattr(os, "sched_getaffinity") else workers or 0, 0, 1 << 12)
     chunks = _Chunks(items, n) if chunksize is None else _Chunks(items, n, count("chunksize", chunksize, 1))
     fields = None if options.get("append") and schema is None else _fields(function, items, schema)  # the dataset says what they are
     options["_inputs"] = digest.of([len(items), items])
@@ -185,7 +183,7 @@ def _settled(function: Function, items: Sequence[Any], fields: list[Field]) -> l
     """Return fields of the first record; those whose number of rows differs in the next records have any number of rows."""
     fixed = {f.name: f for f in fields if f.shape and not f.ragged and len(f.shape) < 3}
     rows: set[str] = set()
-    for call in _calls(function, [items[i] for i in range(1, min(_SETTLE, len(items)))]) if fixed else ():
+    for call in _calls(function, [items[i] for i in range(1, min(SETTLING, len(items)))]) if fixed else ():
         with contextlib.suppress(Exception):  # which comes again when the record is due
             for f in codec.infer(call()):
                 of = fixed.get(f.name)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+from .._base.batched import SETTLING
 from .._base.errors import Error
 from .._base.expected import WHOLE, checked
 from .._code.fetch import Task, Work
@@ -29,9 +30,6 @@ from .batch import made
 from .feeding import FeedLoader
 from .states import check_mapping
 from .wire import Malformed, shown
-
-#: How many records say what functions make: mostSamples in Go.
-FIRST = 16
 
 _log = logging.getLogger("penstock")
 
@@ -162,7 +160,7 @@ class RecordLoader(FeedLoader):
         """Have the workers begin at a position."""
         plan = _FeedPlan(self, at)
         if self.results is None and self._samples is None:
-            first = plan.first(FIRST)
+            first = plan.first(SETTLING)
             for results, _ in self._loop(TaskPlan(iter([first] if first else []))):
                 self.results = results
         return plan, self._loop(plan)

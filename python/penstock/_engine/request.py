@@ -347,10 +347,8 @@ def _last(what: str, **options: Any) -> None:
     for name, value in options.items():
         if value:
             how = "apply it to the batches that the DataLoader yields"
-            if name == "pack" and what.startswith("functions"):
-                how = (
-                    "store what they make, and pack that: penstock.map(FUNCTION, penstock.open(DATASET), NEW), where FUNCTION takes a dict of fields"
-                )
+            if name == "pack":  # which needs the lengths of records before they are made
+                how = "pack what is stored: penstock.map(FUNCTION, penstock.open(DATASET), NEW), where FUNCTION takes and returns a dict of fields"
             raise ValueError(f"{name} comes before {what}; {how}")
 
 
