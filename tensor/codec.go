@@ -13,7 +13,7 @@ import (
 )
 
 // Number is the value of an element of any type: an integer from -2^63 to 2^64-1, or a float64. A Number holds
-// every value of every type exactly, except that of a NaN it keeps only the upper bits.
+// every value of every type exactly, except a NaN, of which a Number keeps only the upper bits.
 type Number struct {
 	float    bool
 	negative bool   // of an integer

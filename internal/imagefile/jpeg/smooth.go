@@ -77,7 +77,7 @@ type smoother struct {
 	high    int // the component's vertical sampling factor: libjpeg counts rows of blocks by it even if there is but one component
 }
 
-// smoother returns the smoother of component i, with the guesses for those of its coefficients that
+// smoother returns the smoother of component i, with the guesses for the coefficients of the component that
 // the file does not have.
 func (j *decoder) smoother(i int) smoother {
 	missing := &j.h.missing[i]
