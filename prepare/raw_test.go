@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -111,6 +112,7 @@ func TestOpenIsThePreparedDataset(t *testing.T) {
 			require.NoError(t, err)
 			defer ds.Close()
 			compare(t, src, ds)
+			compareView(t, path, ds)
 			for i := range src.Len() {
 				want, err := ds.SourceName(t.Context(), i)
 				got, failed := src.SourceName(t.Context(), i)
@@ -123,6 +125,22 @@ func TestOpenIsThePreparedDataset(t *testing.T) {
 	if compared < len(sources)/3 {
 		t.Errorf("%d of %d sources were compared", compared, len(sources))
 	}
+}
+
+// compareView compares a source as a view of it is read with the source's dataset.
+func compareView(t *testing.T, path string, ds *mmapds.Dataset) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "all.view.json")
+	path, err := filepath.Abs(path)
+	require.NoError(t, err)
+	dataset, err := json.Marshal(path)
+	require.NoError(t, err)
+	text := fmt.Sprintf(`{"penstock": "view", "version": 1, "select": {"dataset": %s}, "ranges": [[0, %d]]}`, dataset, ds.Len())
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	viewed, err := Open(t.Context(), name, OpenOptions{})
+	require.NoError(t, err)
+	defer viewed.Close()
+	compare(t, viewed, ds)
 }
 
 // compare compares all records of two Sources, in an order that is not theirs.

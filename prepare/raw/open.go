@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
@@ -111,6 +112,24 @@ func Loads(path string, fields ...string) bool {
 
 // Instead reports whether Open reads the file that package mmapds refused to open with err.
 func Instead(path string, err error) bool { return errors.Is(err, store.ErrUnsupported) && Reads(path) }
+
+// OpenPart opens a local dataset or raw samples, as views.Options.Open: a view may name either.
+func OpenPart(ctx context.Context, path string, fields []string, split string) (views.Part, error) {
+	open := func() (views.Part, error) { return Open(ctx, path, Options{Fields: fields, Split: split}) }
+	if Is(path) {
+		return open()
+	}
+	ds, err := mmapds.Open(path, mmapds.WithFields(fields...), mmapds.WithSplit(split))
+	if Instead(path, err) {
+		return open()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ds, nil
+}
+
+func init() { kinds.OpenPart = OpenPart }
 
 // isRest reports whether a folder has .npy files with names that end in five digits. Shards of a flat dataset are named
 // so: the folder may be one that lost its manifest, and must not be taken for a folder of raw samples.

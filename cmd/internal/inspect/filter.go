@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/loader/views"
+	"github.com/penstock/penstock/prepare/raw"
 )
 
 const filterLong = `Count the records for which an expression holds, list them, or write a view of them,
@@ -99,7 +100,7 @@ func find(ctx context.Context, path, where string) (r *filterResult, node *views
 	if err != nil {
 		return nil, nil, err
 	}
-	ds, err := views.Open(ctx, path, views.Options{})
+	ds, err := views.Open(ctx, path, views.Options{Open: raw.OpenPart})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/views"
+	"github.com/penstock/penstock/prepare/raw"
 )
 
 const joinLong = `Find the records of two datasets that have the same key, list those without a match,
@@ -135,7 +136,7 @@ func (f *joinFlags) match(ctx context.Context, args []string) (r *joinResult, no
 	node = &views.Node{Match: &f.Join}
 	var sides [2]*views.Dataset
 	for i, path := range args {
-		if sides[i], err = views.Open(ctx, path, views.Options{}); err != nil {
+		if sides[i], err = views.Open(ctx, path, views.Options{Open: raw.OpenPart}); err != nil {
 			return nil, nil, err
 		}
 		side := sides[i]

@@ -15,10 +15,14 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// openView opens a view and its datasets, which are local files, as a source.
+// OpenPart opens a dataset that a view names, or raw samples. Package raw, which reads these and imports this package,
+// sets OpenPart; without package raw, a view is of datasets alone.
+var OpenPart func(ctx context.Context, path string, fields []string, split string) (views.Part, error)
+
+// openView opens a view and what it names, which are local files, as a source.
 func openView(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
 	source.Source, error) {
-	ds, err := views.Open(ctx, path, views.Options{})
+	ds, err := views.Open(ctx, path, views.Options{Open: OpenPart})
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/views"
+	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -33,7 +34,7 @@ func DescribeView(ctx context.Context, path string) (*View, error) {
 	}
 	v := &View{Path: path, Kind: n.Kind()}
 	n.Datasets(func(p *string) { v.Datasets = append(v.Datasets, remote.RedactURLs(*p)) })
-	ds, err := views.Open(ctx, path, views.Options{})
+	ds, err := views.Open(ctx, path, views.Options{Open: raw.OpenPart})
 	if err != nil {
 		return nil, err
 	}
