@@ -19,7 +19,7 @@ import (
 type origins struct {
 	n     int
 	axes  []axis
-	table [][]int // nil for a grid
+	table []int // of Window.Origins; nil for a grid
 
 	// runAxis is the axis of groups and ranges, -1 if there is no such axis. The fields below have the axis's runs, and
 	// for each run the number of origins up to its end.
@@ -275,12 +275,13 @@ func (o *origins) checkTable(w *Window) error {
 	if w.Stride != nil || w.Offset != nil {
 		return errors.New("stride and offset are for a grid of origins, and origins has them one by one; leave them out")
 	}
-	o.n = len(o.table)
-	for i, at := range o.table {
-		if len(at) != len(o.axes) {
-			return fmt.Errorf("origin %d has %d numbers, and there are %d axes: %s", i, len(at), len(o.axes), o.names())
-		}
-		for k, x := range at {
+	if len(o.table)%len(o.axes) != 0 {
+		return fmt.Errorf("origins are %d numbers, and there are %d axes: %s; each record has a number for each", len(o.table), len(o.axes),
+			o.names())
+	}
+	o.n = len(o.table) / len(o.axes)
+	for i := range o.n {
+		for k, x := range o.table[i*len(o.axes) : (i+1)*len(o.axes)] {
 			a := &o.axes[k]
 			lo, hi, ok := o.within(k, x)
 			if !ok {
@@ -334,7 +335,7 @@ func (o *origins) of(record int, p *place) {
 		p.lo, p.hi = 0, 0
 	}
 	if o.table != nil {
-		copy(p.at[:], o.table[record])
+		copy(p.at[:], o.table[record*len(o.axes):(record+1)*len(o.axes)])
 		if o.runAxis >= 0 {
 			p.lo, p.hi, _ = o.within(o.runAxis, p.at[o.runAxis])
 		}

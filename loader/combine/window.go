@@ -49,9 +49,9 @@ type Window struct {
 	// have no element in common.
 	Along string `json:"along,omitempty"`
 
-	// Origins are the origins, in place of a grid: for each record one number for each axis of Sizes, in the order of
-	// the axes of the first field that has them.
-	Origins [][]int `json:"origins,omitempty"`
+	// Origins are the origins, in place of a grid, one after the other: for each record one number for each axis of Sizes,
+	// in the order of the axes of the first field that has them. A file of a view has them beside the Window.
+	Origins []int `json:"-"`
 
 	// Fields are the fields of the records; none means every field of the Sources that has an axis of Sizes, with the
 	// windows of Sizes. A field of image files has the axis of the records, and its windows have content
@@ -292,11 +292,8 @@ func (w *Window) checkNumbers() error {
 		errs = append(errs, check("sizes", f.Sizes, maxElements), check("dilation", f.Dilation, maxElements),
 			check("lead", f.Lead, maxRecords))
 	}
-	for i, origin := range w.Origins {
-		if slices.ContainsFunc(origin, func(n int) bool { return n > maxRecords || n < -maxRecords }) {
-			errs = append(errs, fmt.Errorf("origins[%d] is %d; at most %d is possible", i, origin, maxRecords))
-			break
-		}
+	if i := slices.IndexFunc(w.Origins, func(n int) bool { return n > maxRecords || n < -maxRecords }); i >= 0 {
+		errs = append(errs, fmt.Errorf("origins[%d] is %d; at most %d is possible", i, w.Origins[i], maxRecords))
 	}
 	for _, r := range w.Ranges {
 		if r[0] < 0 || r[1] > maxRecords {

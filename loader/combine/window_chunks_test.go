@@ -191,7 +191,7 @@ func TestWindowChunksOfSome(t *testing.T) {
 	src := newCounted(newND(r, []int{200, 6}), []int{4, 6})
 	table := combine.Window{Sizes: map[string]int{"0": 5}}
 	for range 300 {
-		table.Origins = append(table.Origins, []int{r.IntN(196)})
+		table.Origins = append(table.Origins, r.IntN(196))
 	}
 	ws, err := combine.NewWindows(t.Context(), table, src)
 	require.NoError(t, err)

@@ -410,11 +410,10 @@ func TestWindowOrigins(t *testing.T) {
 	}{
 		{combine.Window{Sizes: size, Group: "station", Fields: only}, "[0 1 2 1 2 3 4 5 6 7 8 9]"},
 		{combine.Window{Sizes: size, Group: "station", Fields: only, Ranges: [][2]int{{0, 6}}}, "[0 1 2 1 2 3]"},
-		{combine.Window{Sizes: size, Fields: only, Origins: [][]int{{5}, {0}}}, "[5 6 7 0 1 2]"},
+		{combine.Window{Sizes: size, Fields: only, Origins: []int{5, 0}}, "[5 6 7 0 1 2]"},
 		{combine.Window{Sizes: size, Fields: only, Stride: map[string]int{"0": 3}}, "[0 1 2 3 4 5 6 7 8]"},
 		{combine.Window{Sizes: map[string]int{"0": 11}}, "no window fits: windows have 11 elements"},
-		{combine.Window{Sizes: size, Origins: [][]int{{8}}}, `its window has the elements from 8 to 10 of those from 0 to 9`},
-		{combine.Window{Sizes: size, Origins: [][]int{{1, 2}}}, "origin 0 has 2 numbers"},
+		{combine.Window{Sizes: size, Origins: []int{8}}, `its window has the elements from 8 to 10 of those from 0 to 9`},
 		{combine.Window{Sizes: size, Keep: combine.KeepPartial}, "keep is partial, and pad does not say"},
 		{combine.Window{Sizes: size, Keep: combine.KeepFull, Pad: map[string]combine.Pad{"0": combine.PadReflect}}, "so that nothing of axis \"0\" is padded"},
 		{combine.Window{Sizes: map[string]int{"time": 3}}, "name axes in dims"},
@@ -430,6 +429,26 @@ func TestWindowOrigins(t *testing.T) {
 		if got := of(c.w); !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %s, want %s", c.w, got, c.want)
 		}
+	}
+}
+
+// TestOriginsHaveANumberForEachAxis refuses other lists, and has the origins in the identity.
+func TestOriginsHaveANumberForEachAxis(t *testing.T) {
+	src := newCounted(newND(rand.New(rand.NewPCG(1, 2)), []int{8, 6}), []int{8, 6})
+	src.Name = "nd"
+	w := combine.Window{Sizes: map[string]int{"0": 3, "1": 2}, Origins: []int{1, 2, 5}}
+	if _, err := combine.NewWindows(t.Context(), w, src); err == nil || !strings.Contains(err.Error(), "origins are 3 numbers, and there are 2 axes: 0, 1") {
+		t.Error(err)
+	}
+	seen := make(map[string]bool)
+	for _, origins := range [][]int{{1, 2, 5, 4}, {1, 2, 5, 3}, {5, 4, 1, 2}, {1, 2}, nil} {
+		w.Origins = origins
+		ws, err := combine.NewWindows(t.Context(), w, src)
+		require.NoError(t, err)
+		seen[ws.ID()] = true
+	}
+	if len(seen) != 5 {
+		t.Errorf("%d identities of 5 lists of origins: %v", len(seen), seen)
 	}
 }
 

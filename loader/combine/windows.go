@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/internal/digest"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
@@ -75,7 +76,7 @@ func newWindows(ctx context.Context, w Window, sources []loader.Source) (*Window
 		return nil, err
 	}
 	text := w.text()
-	ws.kind, ws.how = "window", func() []any { return []any{text} }
+	ws.kind, ws.how = "window", func() []any { return []any{text, w.Origins != nil, digest.Numbers(w.Origins)} }
 	return ws, nil
 }
 

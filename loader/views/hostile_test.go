@@ -35,7 +35,7 @@ var parts = []string{
 	`{"join": [{"dataset": "a"}, {"select": {"dataset": "n6"}, "rename": {"x": "y"}}], "match": {"on": "x", "right_on": "y", "how": "left", "many": true, "fill": {"y": 3}}}`,
 	`{"derive": {"derive": {"dataset": "a"}, "expressions": [{"name": "y", "expression": "x * 2 + 1"}]}, "expressions": [{"name": "z", "expression": "where(y > x, sqrt(y), 0)"}]}`,
 	`{"window": {"dataset": "a"}, "by": {"sizes": {"0": 3}, "stride": {"0": 2}, "dilation": {"0": 1}, "offset": {"0": 0}, "pad": {"0": "constant"}, "fill": 1, "keep": "partial", "dims": {"x": ["0"]}, "within": [[0, 4]], "outputs": [{"name": "x", "of": "x", "sizes": {"0": 2}, "lead": {"0": 1}}]}}`,
-	`{"window": [{"dataset": "a"}, {"select": {"dataset": "n6"}, "rename": {"x": "y"}}], "by": {"sizes": {"0": 2}, "origins": [[0], [3]]}}`,
+	`{"window": [{"dataset": "a"}, {"select": {"dataset": "n6"}, "rename": {"x": "y"}}], "by": {"sizes": {"0": 2}}, "origins": [0, 3]}`,
 }
 
 // words take the place of a value.

@@ -55,6 +55,8 @@ type Node struct {
 	// Window has windows of the arrays that the fields of views are; By says which.
 	Window Nodes           `json:"window,omitempty"`
 	By     *combine.Window `json:"by,omitempty"`
+	// Origins are combine.Window.Origins.
+	Origins *Numbers `json:"origins,omitempty"`
 
 	// Join has the fields of two views side by side, of records that have the same key; Match says which.
 	Join  []*Node       `json:"join,omitempty"`
@@ -174,6 +176,7 @@ func (n *Node) check(depth int) error {
 		{"records", "select", n.Records != nil}, {"ranges", "select", n.Ranges != nil},
 		{"where", "select", n.Where != ""}, {"rename", "select", n.Rename != nil},
 		{"fields", "dataset or select", n.Fields != nil}, {"by", "window", n.By != nil},
+		{"origins", "window", n.Origins != nil},
 		{"match", "join", n.Match != nil}, {"expressions", "derive", n.Expressions != nil},
 		{"fill", "concat", n.Fill != nil},
 	} {
@@ -238,8 +241,10 @@ func (n *Node) Datasets(f func(path *string)) {
 	if n.Dataset != "" {
 		f(&n.Dataset)
 	}
-	if n.Records != nil && n.Records.Path != "" {
-		f(&n.Records.Path)
+	for _, numbers := range []*Numbers{n.Records, n.Origins} {
+		if numbers != nil && numbers.Path != "" {
+			f(&numbers.Path)
+		}
 	}
 	for _, part := range n.parts() {
 		part.Datasets(f)
@@ -258,7 +263,7 @@ func Read(path string) (*Node, error) {
 func read(path string) (*Node, error) {
 	text, err := vfs.ReadNamed(path, maxFile)
 	if errors.Is(err, vfs.ErrTooLarge) {
-		return nil, fmt.Errorf("%w; name a .npy file of record numbers in \"records\"", err)
+		return nil, fmt.Errorf("%w; name .npy files of numbers in \"records\" and \"origins\"", err)
 	}
 	if err != nil {
 		return nil, err

@@ -230,7 +230,14 @@ func (d *Dataset) openSeveral(ctx context.Context, n *Node, open openFunc) (open
 		sources, fields, names = append(sources, v.src), append(fields, v.fields), append(names, fmt.Sprintf("part %d", i))
 	}
 	if n.Window != nil {
-		ws, err := combine.NewWindows(ctx, *n.By, sources...)
+		by := *n.By
+		if n.Origins != nil {
+			var err error
+			if by.Origins, err = n.Origins.load(); err != nil {
+				return opened{}, err
+			}
+		}
+		ws, err := combine.NewWindows(ctx, by, sources...)
 		if err != nil {
 			return opened{}, err
 		}

@@ -45,7 +45,7 @@ VIEWS: list[dict[str, Any]] = [
     {"window": {"dataset": "a", "fields": ["x"]}, "by": {"sizes": {"0": 3}, "stride": {"0": 2}, "dilation": {"0": 1}, "offset": {"0": 0}, "pad": {"0": "constant"},
      "fill": 1, "keep": "partial", "dims": {"x": ["0"]}, "within": [[0, 4]], "outputs": [{"name": "x", "of": "x", "sizes": {"0": 2}, "lead": {"0": 1}}]}},
     {"window": [{"dataset": "a", "fields": ["x"]}, {"select": {"dataset": "a", "fields": ["x"]}, "rename": {"x": "y"}}],
-     "by": {"sizes": {"0": 2}, "origins": [[0], [3]]}},
+     "by": {"sizes": {"0": 2}}, "origins": [0, 3]},
     {"select": {"dataset": "a"}, "where": "x > 2"},
     {"join": [{"dataset": "a"}, {"select": {"dataset": "b", "fields": ["x", "z"]}, "rename": {"x": "k", "z": "w"}}],
      "match": {"on": "x", "right_on": "k", "how": "left", "many": True, "fill": {"k": 3, "w": 0}}},

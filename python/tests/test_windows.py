@@ -378,6 +378,27 @@ class AxesTest(unittest.TestCase):
                     camera = next(iter(loader))["camera"]
                 self.assertEqual((camera.lengths.tolist(), camera.values.shape), ([n] * 7, (7 * n, 4, 4, 3)))
 
+    def test_many_origins(self):
+        """Origins that are in a file between the processes are those given: in a view, of a view, and in a saved one."""
+        x = np.random.default_rng(5).normal(size=(500, 4)).astype(np.float32)
+        np.save(os.path.join(self.base, "x.npy"), x)
+        for dtype, n in ((np.int64, 40_000), (np.uint16, 70_000), (np.int32, 70_000)):
+            origins = np.stack([np.random.default_rng(n).integers(0, k, n) for k in (498, 3)], 1).astype(dtype)
+            some = np.random.default_rng(n).permutation(n)[:200]
+            want = np.stack([x[a : a + 3, b : b + 2] for a, b in origins[some].tolist()])
+            with penstock.open(os.path.join(self.base, "x.npy")) as ds:
+                view = ds.windows({0: 3, 1: 2}, origins=origins)
+                origins[:] = 0  # the view has its own
+                views = [view, pickle.loads(pickle.dumps(view))]
+                view.save(os.path.join(self.base, "many.view.json"))
+                with penstock.open(os.path.join(self.base, "many.view.json")) as again:
+                    self.assertEqual(view.select(range(9)).derive(y="x * 2")[:]["x"].tolist(), again[:9]["x"].tolist())
+                    for of in (*views, again):
+                        self.assertEqual(len(of), n)
+                        np.testing.assert_array_equal(of[some]["x"], want)
+                        with penstock.DataLoader(of, 50, sampler=some.tolist(), output="numpy") as loader:
+                            np.testing.assert_array_equal(np.concatenate([b["x"] for b in loader]), want)
+
     def test_parameters(self):
         """Numbers of NumPy are numbers, an array of origins is an array, and what is not whole or not known is refused."""
         path = os.path.join(self.base, "own")

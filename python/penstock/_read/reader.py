@@ -14,12 +14,12 @@ import stat
 import struct
 import subprocess
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from .._base import forks
+from .._base import files, forks
 from .._base.errors import CorruptError, Corruption, Error, MissingError, NotFoundError, UnsupportedError
 from .._base.parameters import in_python
 from .._base.program import start, uninterrupted
@@ -32,6 +32,9 @@ class NoDatasetError(NotFoundError):
 
 
 _T = TypeVar("_T")
+
+#: More record numbers and origins of a view than this are in a .npy file of their own.
+MOST_INLINE = 1 << 16
 
 #: The kinds of reads, and how the answer to one begins.
 _RECORDS, _LENGTHS, _NAMES, _BOX = range(1, 5)
@@ -64,7 +67,8 @@ class Reader:
 
     def ask(self, message: Mapping[str, Any]) -> Any:
         """Send a request that is answered by a line, and return the answer. Raise Error if the answer is an error."""
-        return self.request(_line(message), lambda answer, _: answer)
+        with _line(message) as text:
+            return self.request(text, lambda answer, _: answer)
 
     def request(self, text: bytes, receive: Callable[[Any, Any], _T], starts: int = 0) -> _T:
         """Send a request, and return what ``receive`` makes of the object that answers it, None for a read, and of the stream
@@ -135,8 +139,24 @@ class Restarted(Exception):
     """The program was started again since a dataset was opened."""
 
 
-def _line(message: Mapping[str, Any]) -> bytes:
-    return json.dumps(message, default=np.ndarray.tolist).encode() + b"\n"
+@contextlib.contextmanager
+def _line(message: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield a request as a line. Its arrays are numbers of views: many of them are in files, which are removed after the answer."""
+    folders: list[str] = []
+
+    def written(numbers: np.ndarray) -> Any:
+        if numbers.size <= MOST_INLINE:
+            return numbers.tolist()
+        folders.append(files.temporary("numbers-"))
+        name = os.path.join(folders[-1], "numbers.npy")
+        np.save(name, numbers)
+        return name
+
+    try:
+        yield json.dumps(message, default=written).encode() + b"\n"
+    finally:
+        for folder in folders:
+            files.remove(folder)
 
 
 def _ended() -> NoReturn:
@@ -179,7 +199,7 @@ class OpenedDataset:
 
     def __init__(self, reader: Reader, asked: Mapping[str, Any], owned: bool = False) -> None:
         self._reader, self._path, self._owned, self._closed = reader, asked.get("path", "a view"), owned, False
-        self._asked = _line({"open": asked})
+        self._asked = asked
         self._numbers: list[tuple[int, int]] = []  # of the dataset, and the start of the program that gave it
         self.found: dict[str, Any] = self._open()
         self._finalizer = forks.finalize(self, _forget, reader, self._numbers)
@@ -189,7 +209,8 @@ class OpenedDataset:
             self._numbers[:] = [(found.get("dataset", 0), self._reader.starts)]
             return found
 
-        found = self._reader.request(self._asked, receive)
+        with _line({"open": self._asked}) as text:
+            found = self._reader.request(text, receive)
         if "manifest" not in found:
             found["file"] = _file(self._path)
         self._places = {f["name"]: k for k, f in enumerate(found.get("fields", []))}

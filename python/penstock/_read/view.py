@@ -21,10 +21,10 @@ from .combined import Concat, Derive, Join, Kind, Select, Zip
 from .field import chosen, listed, shown
 from .flat import MAX_RECORDS
 from .found import is_temporary
-from .reader import shared
+from .reader import MOST_INLINE, shared
 from .records import Piece, Places, Runs, as_they_are
 from .source import Chosen, Source, absolute, check_shared
-from .windows import Output, Window, described, divided
+from .windows import Output, Window, described, divided, table_of
 
 if TYPE_CHECKING:
     from .assembled import Assembled
@@ -34,9 +34,6 @@ SUFFIX = ".view.json"
 
 #: The keys of the root of a file.
 _HEAD = {"penstock": "view", "version": 1}
-
-#: More record numbers than this are in a .npy file of their own.
-_MOST_INLINE = 1 << 16
 
 #: The limits of views, as in docs/format.md and in package loader/views: how deep views are nested, and the datasets,
 #: each as often as it is named.
@@ -172,11 +169,11 @@ class Viewable(Source):
                 coordinates in the file.
         """
         parameters = [("stride", stride), ("dilation", dilation), ("offset", offset), ("pad", pad), ("fill", fill or None), ("keep", keep),
-                      ("dims", dims), ("origins", origins)]  # fmt: skip
-        by = described(sizes, parameters, group, len(self), ranges, outputs)
+                      ("dims", dims)]  # fmt: skip
+        by, table = described(sizes, parameters, group, len(self), ranges, outputs), table_of(origins)
         added = self._coordinates(by, coords, [f for part in (self, *others) for f in part.fields])
         try:
-            view = Windowed(Window([self, *others, *added], by))
+            view = Windowed(Window([self, *others, *added], by, table))
         except BaseException:
             for ds in added:
                 ds.close()
@@ -297,16 +294,14 @@ class View(Viewable):
         """Write the view, and in files next to it what is large, under another name until it is complete."""
         node = {**_HEAD, **self.to_json(path)}
         for k, part in enumerate(list(_nodes(node))):
-            if isinstance(part.get("records"), np.ndarray):
-                numbers = part["records"]
-                part["records"] = numbers.tolist()
-                if len(numbers) > _MOST_INLINE:
-                    name = f"{file[: -len(SUFFIX)]}.records-{k}.npy"
+            for key in ("records", "origins"):
+                if isinstance(part.get(key), np.ndarray) and len(part[key]) > MOST_INLINE:
+                    name = f"{file[: -len(SUFFIX)]}.{key}-{k}.npy"
                     with files.replacing(name) as f:
-                        np.save(f, numbers)
-                    part["records"] = os.path.basename(name)
+                        np.save(f, part[key])
+                    part[key] = os.path.basename(name)
         with files.replacing(file, "w", encoding="utf-8") as f:
-            json.dump(node, f, ensure_ascii=False)
+            json.dump(node, f, ensure_ascii=False, default=np.ndarray.tolist)
             f.write("\n")
 
     def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
@@ -398,9 +393,9 @@ class Windowed(View):
             gap: Elements that are left out where one part ends and another begins.
             seed: Draws blocks and groups; None is 0.
         """
-        for key in ("within", "origins"):
-            if self._window.by.get(key) is not None:
-                raise Error(f"partition: these windows have {'ranges' if key == 'within' else key} already; partition windows without")
+        for name, given in (("ranges", self._window.by.get("within")), ("origins", self._windows.table)):
+            if given is not None:
+                raise Error(f"partition: these windows have {name} already; partition windows without")
         names = list(self.axes)
         known = self._windows.axes
         axis = next((a for a in known if a.name == along), None) if along else next((a for a in known if a.records), None)
@@ -535,6 +530,15 @@ def _computed(view: View) -> Iterator[Any]:
         yield view._kind.computed
 
 
+def _numbers(of: Any) -> np.ndarray:
+    """Return the numbers of a view in JSON: a list, an array, or the path of one."""
+    if isinstance(of, str):
+        from .containers import numbers
+
+        return numbers(of)
+    return of if isinstance(of, np.ndarray) else np.array(of, np.int64)
+
+
 class _ViewReader:
     """Builds views from JSON."""
 
@@ -562,7 +566,8 @@ class _ViewReader:
             return self._select(node)
         parts = [self._source(part) for part in parts_of(node)]
         if "window" in node:
-            return Windowed(Window(parts, node["by"], next(self._computed) if self._computed else None))
+            table = _numbers(node["origins"]) if "origins" in node else None
+            return Windowed(Window(parts, node["by"], table, next(self._computed) if self._computed else None))
         if "derive" in node:
             return View(Derive(parts[0], node["expressions"]))
         if "join" in node:
@@ -589,10 +594,6 @@ class _ViewReader:
         if where:
             view = View(Select.where(base, where, next(self._computed) if self._computed else None))
             return view if fields is None and not rename else view.select(fields=fields, rename=rename)
-        if isinstance(numbers, str):
-            from .containers import numbers as positions
-
-            numbers = positions(numbers)
         ranges = node.get("ranges")
         if ranges is not None:
             pairs = np.array(ranges, np.int64).reshape(-1, 2)
@@ -603,7 +604,7 @@ class _ViewReader:
                 raise Error(f"ranges of more than {MAX_RECORDS} records")
             numbers = range(*ranges[0]) if len(ranges) == 1 else Runs(pairs)
         elif numbers is not None:
-            numbers = numbers if isinstance(numbers, np.ndarray) else np.array(numbers, np.int64)
+            numbers = _numbers(numbers)
             low, high = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, -1)
             if low < 0 or high >= len(base):
                 raise Error(f"record {low if low < 0 else high} is out of range: there are {len(base)}")

@@ -59,9 +59,11 @@ class Output:
 
 
 class Windows:
-    """Windows of arrays: ``placed`` is a combine.Placement of Go, ``count`` their number, and ``by`` their description in a view."""
+    """Windows of arrays: ``placed`` is a combine.Placement of Go, ``count`` their number, ``by`` their description in a view, and
+    ``table`` their origins, None for a grid.
+    """
 
-    def __init__(self, placed: Mapping[str, Any], fields: Sequence[Field], count: int, by: Mapping[str, Any]) -> None:
+    def __init__(self, placed: Mapping[str, Any], fields: Sequence[Field], count: int, by: Mapping[str, Any], table: np.ndarray | None) -> None:
         fill = float(by.get("fill", 0))
         self.count = count
         self.axes = [Axis(**axis) for axis in placed["axes"]]
@@ -73,7 +75,6 @@ class Windows:
         self.runs = np.array(placed.get("runs", ()), np.int64).reshape(-1, 2)
         # Of runs: the first origin, and the number of windows up to the end.
         self.firsts, self.ends = (np.array(placed.get(name, ()), np.int64) for name in ("firsts", "ends"))
-        table = by.get("origins")
         self.table = None if table is None else np.asarray(table, np.int64).reshape(count, len(self.axes))
 
     def origins(self, records: np.ndarray) -> np.ndarray:
@@ -217,23 +218,23 @@ class WindowImages(DerivedRagged):
 class Window(Kind):
     """Windows of arrays."""
 
-    def __init__(self, parts: Sequence[Source], by: dict[str, Any], placed: dict[str, Any] | None = None) -> None:
-        """Take the datasets that are cut into windows, the description of the windows, and the program's answer about them, if
-        it was asked.
+    def __init__(self, parts: Sequence[Source], by: dict[str, Any], table: np.ndarray | None = None, placed: dict[str, Any] | None = None) -> None:
+        """Take the datasets that are cut into windows, the description of the windows, their origins where they are no grid, and
+        the program's answer about them, if it was asked.
         """
         bases: dict[str, Any] = {}
         for part in parts:
             check_source(part)
             bases.update(part._records)
-        placed = self.computed = _placed(parts, by) if placed is None else placed
+        placed = self.computed = _placed(parts, by, table) if placed is None else placed
         fields = [from_json(f) for f in placed["fields"]]
-        self.by, self.windows = by, Windows(placed["windows"], fields, placed["records"], by)
+        self.by, self.windows = by, Windows(placed["windows"], fields, placed["records"], by, table)
         records = {o.field.name: (WindowImages if o.field.ragged else WindowRecords)(self.windows, o, bases[o.of]) for o in self.windows.outputs}
         super().__init__(parts, {f.name: f for f in fields}, records, self.windows.count)
 
     def to_json(self, path: Callable[[str], str], found: bool) -> dict[str, Any]:
         parts = [part.to_json(path, found) for part in self.parts]
-        return {"window": parts[0] if len(parts) == 1 else parts, "by": self.by}
+        return _json(parts, self.by, self.windows.table)
 
     def source_name(self, record: int) -> str:
         return ""
@@ -261,9 +262,7 @@ def described(
     """Return windows as they are in a view. Values for all axes are by axis."""
     by: dict[str, Any] = {"sizes": _by_axis("sizes", sizes)}
     for name, value in others:
-        if name == "origins" and value is not None:
-            by[name] = _table(value)
-        elif value is None or value == {} or value == "":
+        if value is None or value == {} or value == "":
             continue
         elif name == "pad":
             by[name] = {str(k): v for k, v in value.items()} if isinstance(value, Mapping) else dict.fromkeys(by["sizes"], value)
@@ -295,10 +294,15 @@ def described(
     return by
 
 
-def _placed(parts: Sequence[Source], by: Mapping[str, Any]) -> dict[str, Any]:
+def _json(parts: list[Any], by: Mapping[str, Any], table: np.ndarray | None) -> dict[str, Any]:
+    """Return windows as a view has them."""
+    return {"window": parts[0] if len(parts) == 1 else parts, "by": by, **({} if table is None else {"origins": table.ravel()})}
+
+
+def _placed(parts: Sequence[Source], by: Mapping[str, Any], table: np.ndarray | None) -> dict[str, Any]:
     """Return what the program says of windows."""
     reads = bool(by.get("group"))
-    opened = OpenedDataset(shared(), {"view": {"window": [asked(part, reads) for part in parts], "by": by}})
+    opened = OpenedDataset(shared(), {"view": _json([asked(part, reads) for part in parts], by, table)})
     opened.close()
     return opened.found
 
@@ -363,7 +367,10 @@ def _number(value: Any) -> float | int | str:
     return number + 0 if isinstance(number, int) or math.isfinite(number) else {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}[str(number)]
 
 
-def _table(origins: Any) -> list[list[int]]:
+def table_of(origins: Any) -> np.ndarray | None:
+    """Return the given origins as int64: a row for each window. They are a copy."""
+    if origins is None:
+        return None
     table = np.asarray(origins)
     if table.ndim == 1:
         table = table.reshape(-1, 1)
@@ -371,5 +378,6 @@ def _table(origins: Any) -> list[list[int]]:
         raise ValueError(
             f"origins have shape {np.shape(origins)} and are {table.dtype}; they are whole numbers, a row for each window and a column for each axis"
         )
-    rows: list[list[int]] = table.tolist()
-    return rows
+    if table.dtype == np.uint64 and table.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"origins have the number {table.max()}, which no axis has")
+    return np.array(table, np.int64)
