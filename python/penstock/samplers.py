@@ -212,7 +212,7 @@ class Bucket(Sampler):
         buckets: How many buckets of about equally many records, or ascending bounds: [128, 512] makes three, of less than 128, less than
             512, and the rest.
         field: A field of one number, or a field of variable length, whose lengths count; None means the only field of variable
-            length. ``derive`` makes such a field of other fields.
+            length. ``derive`` makes such a field of other fields. Of a field that functions of ``transforms`` make, they are computed once.
         budget: The most that the records of a batch of this rank may cost if each costs as much as the largest of its bucket, such as
             tokens after padding. Batches have fewer records than batch_size where it says so.
         multiple: What sizes of batches of all ranks are a multiple of, where a budget makes them smaller; None means the world size. To
@@ -369,6 +369,11 @@ _OF_TORCH = {
     "Regions": "give a torch.utils.data.Subset for each rank",
     "Bucket": "give a batch_sampler that yields lists of records of similar length, without seed=",
 }
+
+
+def of_lengths(sampler: Sampler | None) -> bool:
+    """Return whether a sampler, or a sampler in it, orders records by their lengths."""
+    return sampler is not None and (isinstance(sampler, Bucket) or of_lengths(getattr(sampler, "inner", None)))
 
 
 def check_for_own(sampler: Sampler, seed: int | None) -> None:

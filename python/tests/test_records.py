@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import tempfile
+import threading
 import unittest
 from collections.abc import Mapping
 
@@ -71,6 +72,24 @@ class Several:
         }
         kept = r.sample(sorted(made), r.randrange(1, len(made) + 1))
         return {name: made[name] for name in made if name in kept}
+
+
+lock = threading.Lock()
+spread = 7
+
+
+def tokens(text: str):
+    """Return tokens of a text, as many as the function above says: any number of them."""
+    return [len(text), *range(int(text.rpartition(" ")[2]) % spread)]
+
+
+@penstock.batched
+def tokens_of_records(records: "list[dict]"):
+    return [{"ids": np.int32(tokens(record["text"])), "label": record["label"]} for record in records]
+
+
+def drawn(record: dict):
+    return {"ids": [1] * (1 + (record["label"] == 60 and random.random() < 2))}
 
 
 def killed(record: dict):
@@ -275,6 +294,123 @@ class ResultsTest(RecordsTest):
         self.assertGreater(len({b["image"][i].tobytes() for i in range(RECORDS)}), 20)
 
 
+class KnownLengthsTest(RecordsTest):
+    """Packed results, and buckets by their lengths, beside the same of a dataset that penstock.map makes."""
+
+    def setUp(self):
+        self.cache = tempfile.mkdtemp(dir=self.base)
+        self.mapped = os.path.join(self.cache, "mapped")
+        penstock.map(lambda r: {"text": tokens(r["text"]), "label": r["label"]}, self.ds, self.mapped, workers=0, command=data.preprocess())
+
+    def loader(self, transforms, batch_size=4, **options):
+        return super().loader(transforms, batch_size, **{"cache_dir": self.cache, "num_workers": 1, "seed": 2, **options})
+
+    def of_map(self, batch_size=4, **options):
+        made = penstock.DataLoader(self.mapped, batch_size, output="numpy", command=data.feed(), **{"seed": 2, **options})
+        self.addCleanup(made.close)
+        return made
+
+    def equal(self, got, want, names):
+        got, want = list(got), list(want)
+        self.assertEqual([b.indices.tolist() for b in got], [b.indices.tolist() for b in want])
+        for a, b in zip(got, want):
+            for name, of in names.items():
+                x, y = a[name], b[of]
+                np.testing.assert_array_equal(getattr(x, "values", x), getattr(y, "values", y))
+
+    def test_packed(self):
+        both = {"text": tokens, "": [T.Record(lambda text: text, takes=["text"])]}
+        for transforms, name in (({"text": tokens}, "text"), ([tokens_of_records], "ids"), (both, "text")):
+            for pack in ({"length": 9}, {"length": 4, "overflow": "split", "max_open_rows": 2}, {"length": 16, "pad": -1}):
+                pad = pack.get("pad", 0)
+                packs = [penstock.Pack(**{**pack, "pad": {of: pad}, "fields": [of]}) for of in (name, "text")]
+                with self.subTest(name=name, pack=pack):
+                    of = {name: "text", "positions": "positions", "segments": "segments", "cu_seqlens": "cu_seqlens"}
+                    whole = self.loader(transforms, shuffle=True, pack=packs[0])
+                    want = list(self.of_map(shuffle=True, pack=packs[1]))
+                    self.equal(whole, want, of)
+                    self.assertEqual(len(whole), len(want))
+        with self.assertRaisesRegex(penstock.Error, "records have more than Length 2 elements"):
+            self.loader([tokens_of_records], pack=penstock.Pack(2))
+        with self.assertRaisesRegex(penstock.UnsupportedError, "killed makes no numbers of any number of rows; it makes label"):
+            self.loader(T.Record(killed, name="killed"), fields=["label"], filters="label < 9", pack=penstock.Pack(2))
+
+    def test_packed_of_ranks_filters_and_a_state(self):
+        def of(**options):
+            return self.loader([tokens_of_records], pack=penstock.Pack(9), filters="label > 9", shuffle=True, drop_last=True, **options)
+
+        want = list(of())
+        for rank in range(2):
+            for a, b in zip(of(batch_size=2, rank=rank, world_size=2), want):
+                np.testing.assert_array_equal(a["ids"], b["ids"][2 * rank : 2 * rank + 2])
+        made = of()
+        next(iter(made))
+        again = of()
+        again.load_state_dict(made.state_dict())
+        self.equal(again, want[1:], {"ids": "ids", "segments": "segments"})
+
+    def test_rows_of_several_datasets(self):
+        options = {"sampler": penstock.samplers.Mix([1, 3]), "pack": penstock.Pack(16, fields=["text"])}
+        other = os.path.join(self.cache, "other")
+        with penstock.Writer(other, command=data.preprocess()) as w:
+            w.extend({"text": f"text {i % 5}", "label": i} for i in range(20))
+        mapped = os.path.join(self.cache, "other-mapped")
+        penstock.map(lambda r: {"text": tokens(r["text"]), "label": r["label"]}, penstock.open(other), mapped, workers=0, command=data.preprocess())
+        common = {"output": "numpy", "command": data.feed(), **options}
+        with (
+            penstock.DataLoader(
+                [self.path, other], 4, fields=["text", "label"], transforms={"text": tokens}, num_workers=0, cache_dir=self.cache, **common
+            ) as got,
+            penstock.DataLoader([self.mapped, mapped], 4, **common) as want,
+        ):
+            self.equal(got, want, {"text": "text", "segments": "segments"})
+
+    def test_buckets(self):
+        for transforms, field, name in (({"text": tokens}, "text", "text"), ([tokens_of_records], "ids", "ids"), ({"text": tokens}, None, "text")):
+            fields = ["text", "label"]
+            for filters in (None, "label > 20"):
+                with self.subTest(name=name, field=field, filters=filters):
+                    bucket = {"budget": 30, "multiple": 2}
+                    got = self.loader(transforms, fields=fields, filters=filters, sampler=penstock.samplers.Bucket([3, 5], field, **bucket))
+                    want = self.of_map(filters=filters, sampler=penstock.samplers.Bucket([3, 5], "text", **bucket))
+                    self.equal(got, want, {name: "text", "label": "label"})
+        got = self.loader([tokens_of_records], sampler=penstock.samplers.Subset(range(50), inner=penstock.samplers.Bucket(3, "ids")))
+        want = self.of_map(sampler=penstock.samplers.Subset(range(50), inner=penstock.samplers.Bucket(3, "text")))
+        self.equal(got, want, {"ids": "text"})
+        # A field of the dataset that no function is given by name has the lengths that are stored.
+        list(self.loader([changed], sampler=penstock.samplers.Bucket(3, "labels")))
+
+    def test_once(self):
+        global spread
+        options = {"pack": penstock.Pack(9), "num_workers": 0}
+        with self.assertLogs("penstock") as logs:
+            first = len(self.loader([tokens_of_records], **options))
+        self.assertRegex(logs.output[0], "the results of tokens_of_records are computed once and kept in .*/ds-[0-9a-f]{32}$")
+        with self.assertNoLogs("penstock"):
+            self.assertEqual(len(self.loader([tokens_of_records], **{**options, "num_workers": 2, "pack": penstock.Pack(9)})), first)
+        spread = 3
+        try:
+            with self.assertLogs("penstock") as logs:
+                self.assertLess(len(self.loader([tokens_of_records], **options)), first)
+            self.assertRegex(logs.output[0], "computed again, as the function")
+        finally:
+            spread = 7
+        with self.assertNoLogs("penstock"):
+            self.assertEqual(len(self.loader([tokens_of_records], **options)), first)
+
+    def test_random_results(self):
+        logging.disable(logging.WARNING)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        own = np.random.default_rng(1)
+        for f, text in (
+            (drawn, "record 60: drawn draws random numbers: pack= and Bucket need"),
+            (lambda record: {"ids": [1] * int(own.integers(1, 99))}, "results of <lambda> differ from one epoch to the next: pack= and"),
+        ):
+            for options in ({"pack": penstock.Pack(9)}, {"sampler": penstock.samplers.Bucket(2, "ids")}):
+                with self.subTest(text=text, options=options), self.assertRaisesRegex((TypeError, penstock.Error), text):
+                    self.loader(T.Record(f), num_workers=0, **options)
+
+
 class FailuresTest(RecordsTest):
     def test_exceptions_name_the_record(self):
         for workers in (0, 2):
@@ -339,7 +475,16 @@ class FailuresTest(RecordsTest):
             ([lambda image: image], {}, r'not the field "boxes", which lies on it; give a function of both, .*Record\(f, takes='),
             ({"label": changed}, {}, "'label': changed takes whole records"),
             (T.Record(two, takes=["image", "y"]), {}, "takes the field 'y', and there are image, boxes"),
-            ([changed], {"pack": penstock.Pack(8)}, r"pack comes before functions .* penstock.map\(FUNCTION, penstock.open\(DATASET\), NEW\)"),
+            (
+                T.Record(lambda label: lock, takes=["label"]),
+                {"pack": penstock.Pack(8)},
+                r"pack needs results of <lambda>.*: a lock cannot be pickled",
+            ),
+            (
+                [changed],
+                {"pack": penstock.Pack(8), "collate_fn": list},
+                r"pack comes before .* penstock.map\(FUNCTION, penstock.open\(DATASET\), NEW\)",
+            ),
             ([changed], {"batch_transforms": T.MixUp(num_classes=9)}, "batch_transforms comes before functions"),
         ):
             with self.subTest(text=text), self.assertRaisesRegex((ValueError, penstock.Error), text):

@@ -104,12 +104,19 @@ func TestSamplers(t *testing.T) {
 		return some
 	}
 	keptLengths := lengthsOf(lengths, kept)
+	of := func(values []float64, buckets int) sampler.Sampler {
+		return must(sampler.NewBucket(values, sampler.BucketOptions{Batch: 8, Buckets: buckets}))
+	}
 	bucket := func(lengths []int, buckets int) sampler.Sampler {
 		values := make([]float64, len(lengths))
 		for i, n := range lengths {
 			values[i] = float64(n)
 		}
-		return must(sampler.NewBucket(values, sampler.BucketOptions{Batch: 8, Buckets: buckets}))
+		return of(values, buckets)
+	}
+	var keptWeights []float64
+	for _, r := range kept {
+		keptWeights = append(keptWeights, weights[r])
 	}
 	shuffle := &samplerOption{Kind: "shuffle"}
 	for _, c := range []struct {
@@ -124,6 +131,8 @@ func TestSamplers(t *testing.T) {
 		{&samplerOption{Kind: "weighted", Weights: array{16 + 8*8, records}, NumSamples: &samples}, nil, must(sampler.NewWeighted(weights, 20))},
 		{&samplerOption{Kind: "bucket", Buckets: 3}, nil, bucket(lengths, 3)},
 		{&samplerOption{Kind: "bucket", Field: "tokens", Buckets: 2}, kept, sampler.Subset{Indices: kept, Inner: bucket(keptLengths, 2)}},
+		{&samplerOption{Kind: "bucket", Buckets: 3, Field: "no", Values: &array{16 + 8*8, records}}, nil, of(weights, 3)},
+		{&samplerOption{Kind: "bucket", Buckets: 3, Values: &array{16 + 8*8, records}}, kept, sampler.Subset{Indices: kept, Inner: of(keptWeights, 3)}},
 		{&samplerOption{Kind: "subset", Indices: &array{16, 8}, Inner: &samplerOption{Kind: "bucket", Buckets: 2}}, nil, sampler.Subset{Indices: indices, Inner: bucket(lengthsOf(lengths, indices), 2)}},
 		{&samplerOption{Kind: "subset", Ranges: [][2]int{{1, 4}}, Inner: &samplerOption{Kind: "bucket", Buckets: 1}}, kept, sampler.Subset{Indices: kept[1:4], Inner: bucket(keptLengths[1:4], 1)}},
 		{&samplerOption{Kind: "regions", Count: 3, Inner: shuffle}, nil, sampler.Regions{Count: 3, Batch: 8, Inner: sampler.Shuffle{}}},

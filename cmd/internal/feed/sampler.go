@@ -30,6 +30,7 @@ type samplerOption struct {
 	Field      string         `json:"field,omitempty"`       // balanced; bucket, where "" means the only one of variable length
 	Buckets    int            `json:"buckets,omitempty"`     // bucket
 	Bounds     []float64      `json:"bounds,omitempty"`      // bucket: in place of buckets
+	Values     *array         `json:"values,omitempty"`      // bucket: float64, one for each record, in place of the field's
 	Budget     float64        `json:"budget,omitempty"`      // bucket: of one rank
 	Multiple   int            `json:"multiple,omitempty"`    // bucket: of sizes of all ranks; 0 means the world size
 	Count      int            `json:"count,omitempty"`       // regions
@@ -210,7 +211,7 @@ func (listed) Repeats() bool { return false }
 // measures reports whether the order depends on the lengths of a field's records, which a cache of
 // pixels changes.
 func (k *samplerOption) measures(field string) bool {
-	return k != nil && (k.Kind == "bucket" && (k.Field == "" || k.Field == field) || k.Inner.measures(field))
+	return k != nil && (k.Kind == "bucket" && k.Values == nil && (k.Field == "" || k.Field == field) || k.Inner.measures(field))
 }
 
 // chunks returns the order by chunks of windows.
@@ -261,11 +262,22 @@ func (s sampled) within(k *samplerOption, indices []int) sampled {
 // column returns the values of a field, of the records that filters keep.
 func (s sampled) column(ctx context.Context, field string) ([]float64, error) {
 	values, err := loader.Column(ctx, s.src, field)
-	if err != nil || s.kept == nil {
-		return values, err
+	if err != nil {
+		return nil, err
+	}
+	return s.keptOf(values)
+}
+
+// keptOf returns the values of the records that filters keep.
+func (s sampled) keptOf(values []float64) ([]float64, error) {
+	if s.kept == nil {
+		return values, nil
 	}
 	kept := make([]float64, len(s.kept))
 	for i, record := range s.kept {
+		if record >= len(values) {
+			return nil, fmt.Errorf("%d values, and record %d has none", len(values), record)
+		}
 		kept[i] = values[record]
 	}
 	return kept, nil
@@ -274,7 +286,7 @@ func (s sampled) column(ctx context.Context, field string) ([]float64, error) {
 // buckets returns the order by the values or lengths of a field.
 func (s sampled) buckets(ctx context.Context, k *samplerOption) (sampler.Sampler, error) {
 	name := k.Field
-	if name == "" {
+	if name == "" && k.Values == nil {
 		var ragged []string
 		for _, f := range s.src.Specs() {
 			if f.Ragged {
@@ -287,7 +299,13 @@ func (s sampled) buckets(ctx context.Context, k *samplerOption) (sampler.Sampler
 		}
 		name = ragged[0]
 	}
-	values, err := s.column(ctx, name)
+	var values []float64
+	var err error
+	if k.Values == nil {
+		values, err = s.column(ctx, name)
+	} else if values, err = s.arrays.floats(*k.Values); err == nil {
+		values, err = s.keptOf(values)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("bucket: %w", err)
 	}

@@ -162,20 +162,20 @@ def check_shared(folder: str) -> None:
         raise Error(f"{folder}: others may rename what is in it; run chmod +t on it, or take a folder that only you can write to")
 
 
-def user_folder() -> str:
-    """Return the folder for temporary files of this user alone, which Go's programs have as well."""
+def user_folder(shared: str | None = None) -> str:
+    """Return the folder of this user alone, which Go's programs have as well, in a folder, by default for temporary files."""
     import tempfile
 
-    shared = tempfile.gettempdir()
-    if not hasattr(os, "geteuid"):
-        return shared  # on Windows it is the user's own
+    if not hasattr(os, "geteuid"):  # on Windows both are the user's own
+        return tempfile.gettempdir() if shared is None else os.path.join(shared, "penstock")
+    shared = shared or tempfile.gettempdir()
     check_shared(shared)
     folder = os.path.join(shared, f"penstock-{os.geteuid()}")
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        raise Error(f"{folder}: it is not a folder of this user alone; remove it, or name another one for temporary files in TMPDIR")
+        raise Error(f"{folder}: it is not a folder of this user alone; remove it, or name another one, for temporary files in TMPDIR")
     return folder
 
 

@@ -23,12 +23,12 @@ def of(value: Any) -> str:
     they have; an object counts with its class and with the state that pickle would keep. An object that cannot be pickled
     counts with its class alone.
     """
-    d = _Digest()
+    d = Digest()
     d.add(value)
     return d.hash.hexdigest()
 
 
-class _Digest:
+class Digest:
     def __init__(self) -> None:
         self.hash = hashlib.sha256()
         self._within: list[int] = []  # the objects that the value is in, by their addresses

@@ -61,6 +61,9 @@ else:
         __class_getitem__ = classmethod(GenericAlias)
 
 
+_T = TypeVar("_T")
+
+
 class DataLoader(_Base[B]):
     """An iterable over the batches of a dataset, as torch.utils.data.DataLoader is.
 
@@ -350,7 +353,7 @@ class DataLoader(_Base[B]):
         signature = Signature.of({**given, "dataset": None}, iterable=False)
         request = Request.of(given, signature, self._last)
         self._take_class()
-        engine = request.engine(lambda request: ListedLoader(request, signature, given["output"] == "torch"))
+        engine = self._of_functions(request, lambda request: ListedLoader(request, signature, given["output"] == "torch"))
         self._signature = signature = engine.signature
         self._paths, self._split, self._given = request.subject.paths, request.subject.split, None
         if request.subject.records is not None and not isinstance(given["dataset"], (list, tuple)):
@@ -382,12 +385,22 @@ class DataLoader(_Base[B]):
         self._given = None if request.subject.records is None or several else self._arguments["dataset"]  # an object that says what it has
         # A pickled copy gets rank, world_size and seed as they are resolved here, so that its order is the same.
         self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
-        engine = request.engine(self._fed)
+        engine = self._of_functions(request, self._fed)
         self._named = subject.named(self._arguments)
         self._in_effect["fields"] = engine.session.fields
         if self._of_torch and signature.collate_fn is None:
             self._in_effect["collate_fn"] = frameworks.not_collated
         return engine
+
+    @staticmethod
+    def _of_functions(request: Request, make: Callable[[Request], _T]) -> _T:
+        """Return the engine that make returns, of a request whose functions may have to be called by record or before the order is known."""
+        if request.recording is None:
+            return make(request)
+        from .results import engine
+
+        made: _T = engine(request, make)
+        return made
 
     def _fed(self, request: Request) -> FeedLoader:
         """Return the engine of a request, which may have functions of whole records."""

@@ -21,6 +21,8 @@ class Pack:
     padding), both int32, and "cu_seqlens": where the records of all rows start, if rows are one
     after the other, and where the last one ends. Attention kernels for variable lengths take it.
 
+    Fields that functions of ``transforms`` make are packed, too: their results are computed once, and kept in the cache.
+
     Args:
         length: Elements of a row.
         fields: The fields that are packed together, such as tokens and their targets; None means all of variable length.

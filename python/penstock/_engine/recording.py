@@ -89,9 +89,9 @@ class RecordLoader(FeedLoader):
     def __init__(self, request: Any) -> None:
         recording: Recording = request.recording
         options, self._final = {name: value for name, value in request.options.items() if name != "as_bytes"}, request.convert
-        self._names, self._seed, self._rank, self._world = recording.names, options["seed"], options["rank"], options["world_size"]
+        self.names, self._seed, self._rank, self._world = recording.names, options["seed"], options["rank"], options["world_size"]
         self._batch, self._uneven = options["batch_size"], options["last"] == "uneven"
-        self._recorder = Recorder(recording.steps, recording.ends, options["on_error"], recording.workers == 0)
+        self._recorder = Recorder(recording.steps, recording.ends, options["on_error"], recording.workers == 0, recording.fixed)
         self._samples, self.workers = recording.samples, recording.workers
         #: The fields that functions make; None if that is not known yet.
         self.results: dict[str, Field] | None = None
@@ -186,15 +186,15 @@ class RecordLoader(FeedLoader):
 
     def state_dict(self) -> dict[str, Any]:
         made = {name: [f.dtype, list(f.shape), f.ragged, f.content] for name, f in (self.results or {}).items()}
-        named = {"functions": self._names, **({"results": made} if made else {})} if self._names else {}
+        named = {"functions": self.names, **({"results": made} if made else {})} if self.names else {}
         return {**super().state_dict(), **named}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         check_mapping(state_dict, "v")
-        if "functions" in state_dict and state_dict["functions"] != self._names:
+        if "functions" in state_dict and state_dict["functions"] != self.names:
             given = state_dict["functions"]
             said = ", ".join(map(shown, given[:8])) if isinstance(given, list) else shown(given)
-            names = ", ".join(map(repr, self._names))
+            names = ", ".join(map(repr, self.names))
             raise Error(f"the state is of a DataLoader with the functions {said}, and this one has {names}; make it with the same")
         results = checked(state_dict.get("results") or {}, {...: (str, [WHOLE], bool, str)}, "the state: results")
         made = {
@@ -216,7 +216,7 @@ class RecordLoader(FeedLoader):
         workers, n = self.workers, self._records
         where = f"{workers} Python worker{'s' * (workers > 1)}" if workers else "this process"
         cost = f"{self._measures.dataset_ns / n / 1e3:.0f}" if n else "-"
-        return self.session.explain([("records", where, cost, ", ".join([*self._names, *self._ends]))])
+        return self.session.explain([("records", where, cost, ", ".join([*self.names, *self._ends]))])
 
     def close(self) -> None:
         """End the workers and the feeding process."""

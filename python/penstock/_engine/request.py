@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from .. import samplers
 from .._base.dataclass import dataclass
@@ -39,7 +39,7 @@ _MAX_WORKERS = 1 << 12
 _MAX_FUNCTION_WORKERS = 512
 MAX_SLOTS = 256
 
-T = TypeVar("T")
+ADVICE = "pack what is stored: penstock.map(FUNCTION, penstock.open(DATASET), NEW), where FUNCTION takes and returns a dict of fields"
 
 
 class ManyRows(Error):
@@ -67,6 +67,7 @@ class Request:
     copies: Any  # knows when copies are done that are not the DataLoader's own
     socket: str | None  # where a feed listens; None to start one
     flags: list[str]  # of the feeding process
+    cache_dir: Any  # None for the user's
     command: str | None
     timeout: float
     viewing: bool  # whether batches may be views of a dataset's files, which are mapped here
@@ -120,15 +121,17 @@ class Request:
             options["as_bytes"] = True
         exact = of.records if given.pack is None and (given.sampler is not None or of.indices is not None) else None
         pinning, copies = _pinning(signature.pin_memory, given.output, device)
+        fetched = any("://" in path or may_be_raw(path) or not os.path.lexists(generations.split(path)[0]) for path in of.paths)
         if given.cache_dir is not None or given.cache_size is not None:
             if given.socket is not None:
                 raise ValueError(
                     "cache_dir and cache_size belong to the feed that listens: penstock feed URL --socket PATH --cache-dir FOLDER --cache-size BYTES"
                 )
-            if not any("://" in path or may_be_raw(path) or not os.path.lexists(generations.split(path)[0]) for path in of.paths):
+            kept = recording is not None and (given.pack is not None or samplers.of_lengths(order)) and given.cache_size is None
+            if not (fetched or kept):
                 raise ValueError(f"cache_dir and cache_size are for the URL of a dataset: nothing of {of.paths[0]} is fetched; leave them out")
         cache_dir = _cache_dir(of.opened) if given.cache_dir is None and given.socket is None else given.cache_dir
-        flags, socket, command = _cache(cache_dir, given.cache_size), given.socket, given.command
+        flags, socket, command = _cache(cache_dir, given.cache_size) if fetched else [], given.socket, given.command
         return cls(
             subject=of,
             order=of.ordered(order),
@@ -143,6 +146,7 @@ class Request:
             copies=copies,
             socket=None if socket is None else os.fspath(socket),
             flags=flags,
+            cache_dir=cache_dir,
             command=None if command is None else os.fspath(command),
             timeout=given.timeout,
             viewing=pinning is None and device is None and recording is None,
@@ -153,19 +157,12 @@ class Request:
             recording=recording,
         )
 
-    def engine(self, make: Callable[[Request], T]) -> T:
-        """Return what ``make`` makes of the request; if it raises ManyRows, what it makes of a request that calls functions by record."""
-        try:
-            return make(self)
-        except ManyRows as e:
-            return make(self.by_record(e.fields))
-
     def by_record(self, fields: Sequence[str]) -> Request:
         """Return the request with functions that make any number of rows of fields as functions of whole records."""
         from ..functions.plan import Plan
 
         plan, steps = Plan(self.options["transforms"], self.functions.calls).parted(fields)
-        _last(f"functions that make any number of rows ({steps[0].label})", pack=self.pack, batch_transforms=self.options["batch_transforms"])
+        _last(f"functions that make any number of rows ({steps[0].label})", batch_transforms=self.options["batch_transforms"])
         functions = replace(self.functions, calls=plan.calls) if plan.calls else None
         recording = replace(self.recording, steps=(*steps, *self.recording.steps))
         return replace(self, options={**self.options, "transforms": plan.pipelines}, functions=functions, recording=recording)
@@ -228,7 +225,7 @@ def _converter(output: str, device: Any) -> tuple[Any, Any, Any, int]:
     if output == "numpy":
         if device is not None:
             raise ValueError('device is for output="torch" and "jax": NumPy has no arrays on devices')
-        return _arrays, lambda _: None, None, 0
+        return in_arrays, lambda _: None, None, 0
     if output == "jax":
         from ..jax import AHEAD, converter
 
@@ -245,7 +242,7 @@ def _converter(output: str, device: Any) -> tuple[Any, Any, Any, int]:
     return convert, converter_of, *((None, 0) if found.type == "cpu" else (found, devices.AHEAD if found.type == "cuda" else 0))
 
 
-def _arrays(_: object, values: dict[str, Any]) -> dict[str, Any]:
+def in_arrays(_: object, values: dict[str, Any]) -> dict[str, Any]:
     """Return NumPy arrays as they are, text as lists of str, and image files of which records have any number as lists of lists."""
     return {name: list(v) if isinstance(v, Ragged) and (v.is_text or v.is_images) else v for name, v in values.items()}
 
@@ -332,7 +329,7 @@ def _functions(transforms: Any, given: Any, signature: Signature) -> tuple[Mappi
         raise ValueError("functions need a feed that this process starts; give the dataset in place of socket=")
     if steps or collated:
         what = f"functions of whole records ({steps[0].label})" if steps else "collate_fn, batch_sampler or batch_size=None"
-        _last(what, pack=given.pack, batch_transforms=given.batch_transforms)
+        _last(what, pack=given.pack if collated else None, batch_transforms=given.batch_transforms)
     workers = cores() if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_FUNCTION_WORKERS)
     recording = Recording(
         steps, Ends(after), workers, signature.multiprocessing_context, signature.worker_init_fn, signature.pin_memory, signature.prefetch_factor,
@@ -348,7 +345,7 @@ def _last(what: str, **options: Any) -> None:
         if value:
             how = "apply it to the batches that the DataLoader yields"
             if name == "pack":  # which needs the lengths of records before they are made
-                how = "pack what is stored: penstock.map(FUNCTION, penstock.open(DATASET), NEW), where FUNCTION takes and returns a dict of fields"
+                how = ADVICE
             raise ValueError(f"{name} comes before {what}; {how}")
 
 

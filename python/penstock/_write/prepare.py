@@ -215,8 +215,8 @@ def rechunk(
 
 
 #: How the command says that another process makes the same dataset, and after how many seconds it is run again.
-_BUSY = "another process is building it"
-_AGAIN = 0.5
+BUSY = "another process is building it"
+AGAIN = 0.5
 
 
 def cached(source: Path, cache_dir: Path | None = None, fields: Sequence[str] | None = None, progress: Wanted = None) -> dict[str, Any] | None:
@@ -231,9 +231,9 @@ def cached(source: Path, cache_dir: Path | None = None, fields: Sequence[str] | 
         except (_UsageError, NoProgramError):
             return None
         except Error as e:
-            if _BUSY not in str(e):
+            if BUSY not in str(e):
                 raise
-        time.sleep(_AGAIN)
+        time.sleep(AGAIN)
 
 
 class _UsageError(Error):

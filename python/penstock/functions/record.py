@@ -21,13 +21,16 @@ from .._base.batched import AT_ONCE, is_batched, together
 from .._base.dataclass import dataclass
 from .._base.errors import UnsupportedError
 from .._base.values import array, element_type, fitted, floats, tensor
-from .._code.randomness import MASK, seed_random, undisturbed
+from .._code.randomness import MASK, seed_random, state, undisturbed
 from .._read.field import STORAGE, Field
 from .call import ROWS, Call, Value, WrongOutput, annotation_of, library_of, name_of, seeding
 from .ends import Ends
 
 #: The place of functions of records in a pipeline, for record_seed: after every function of a field.
 PLACE = 1 << 16
+
+#: Why the results of some functions may not differ from one epoch to the next.
+FIXED = "pack= and Bucket need lengths of results before there are records, so that results are computed once; draw in the training step"
 
 #: Parameters of a pipeline of albumentations, by the content of the fields that it takes.
 _ALBUMENTATIONS = {"image": "image", "mask": "mask", "boxes": "bboxes", "keypoints": "keypoints"}
@@ -87,6 +90,10 @@ class Record:
     def batched(self) -> bool:
         """Whether it gets several records at a time: see penstock.batched."""
         return is_batched(self.function)
+
+    def names(self, field: str) -> bool:
+        """Return whether it takes a field by name."""
+        return self.takes is not None and field in _names(self.takes)
 
     def of(self, fields: Mapping[str, Field]) -> Record:
         """Return the Record with the values that it takes of records of these fields."""
@@ -154,6 +161,9 @@ class OfField:
     def batched(self) -> bool:
         return self.call.steps[0].batched
 
+    def names(self, field: str) -> bool:
+        return field == self.field
+
     def of(self, fields: Mapping[str, Field]) -> OfField:
         return self
 
@@ -213,6 +223,7 @@ class Recording:
     pin_memory: bool = False
     prefetch_factor: int | None = None
     samples: Collation | None = None  # how the user's code makes a batch of records; None makes one as the engine does
+    fixed: bool = False  # whether functions that draw random numbers are refused
 
     @property
     def names(self) -> list[str]:
@@ -308,8 +319,8 @@ class RecordResult:
 class Recorder:
     """The dataset of workers that call functions of records: ``recorder[sent]`` is the result for one record."""
 
-    def __init__(self, steps: Sequence[Record | OfField], ends: Ends, on_error: str, here: bool) -> None:
-        self._steps, self._ends, self._on_error, self._here = steps, ends, on_error, here
+    def __init__(self, steps: Sequence[Record | OfField], ends: Ends, on_error: str, here: bool, fixed: bool = False) -> None:
+        self._steps, self._ends, self._on_error, self._here, self._fixed = steps, ends, on_error, here, fixed
         self._resolved: list[Record | OfField] | None = None
         self._declared = {f.name: f for step in steps for f in step.makes}
         self._files: set[str] = set()  # fields of image files that no function takes as pixels
@@ -395,14 +406,18 @@ class Recorder:
                 if isinstance(step, OfField):
                     seed_random(first.key(step.place))
                     step.call.seed(first.key(step.place))
+                elif self._batched or not seeded:
+                    seed_random(first.key())
+                    seeded = True
+                before = state() if self._fixed else ()
+                if isinstance(step, OfField):
                     made = step.call.through([Value(r[step.field], axes.get(step.field, "")) for r, axes in zip(records[group], layouts[group])])
                     for record, axes, value in zip(records[group], layouts[group], made):
                         record[step.field], axes[step.field] = value.value, value.layout
-                    continue
-                if self._batched or not seeded:
-                    seed_random(first.key())
-                seeded = True
-                records[group] = self._of_records(step, first, records[group], layouts[group])
+                else:
+                    records[group] = self._of_records(step, first, records[group], layouts[group])
+                if self._fixed and state() != before:
+                    raise WrongOutput(f"record {first!r}: {step.label} draws random numbers: {FIXED}")
         return records
 
     def _of_records(self, step: Record, first: BatchRecord, records: list[dict[str, Any]], layouts: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
