@@ -33,8 +33,13 @@ type feistel struct {
 }
 
 func newFeistel(n int, seed uint64, epoch int) *feistel {
+	f := makeFeistel(n, seed, epoch)
+	return &f
+}
+
+func makeFeistel(n int, seed uint64, epoch int) feistel {
 	a := uint64(math.Sqrt(float64(n)))
-	f := &feistel{n: uint64(n), a: a, b: (uint64(n) + a - 1) / a}
+	f := feistel{n: uint64(n), a: a, b: (uint64(n) + a - 1) / a}
 	for i := range f.keys {
 		f.keys[i] = Key(seed, epoch, uint64(i))
 	}

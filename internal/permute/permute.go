@@ -3,8 +3,8 @@
 //
 // A [Permutation] gives the record at a position without a list of all records: a Feistel cipher over the positions
 // (feistel.go) takes constant memory for 10^9 records, and a small permutation is a table. A rank, a worker, or a
-// loader that resumes in the middle of an epoch starts at any position at once. [Swaps] permutes a short list in place,
-// and [Rand] is the generator below both. Its output must never change: it would reorder the epochs of every saved
+// loader that resumes in the middle of an epoch starts at any position at once. [Reused] permutes in memory that is
+// used again, and [Rand] is the generator below both. Its output must never change: it would reorder the epochs of every saved
 // state.
 package permute
 

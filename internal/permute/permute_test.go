@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/internal/permute"
 )
 
-// TestPermutations compares the three ways to ask for positions, and counts what they give, on
+// TestPermutations compares the three ways to ask for positions, and counts what they and a Reused give, on
 // both sides of where a table is held in full.
 func TestPermutations(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 10, 255, 256, 257, 4096, 4097, 5000, 70_001} {
@@ -31,10 +31,15 @@ func TestPermutations(t *testing.T) {
 				t.Fatalf("n %d: position %d: At returns %d, Fill %d", n, i, p.At(i), r)
 			}
 		}
-		slices.Sort(all)
-		for i, r := range all {
-			if i != r {
-				t.Fatalf("n %d: %d comes twice, or is missing", n, i)
+		var reused permute.Reused
+		reused.Prepare(uint64(n), 42)
+		reused.Map(mapped)
+		for _, x := range [][]int{all, mapped} {
+			slices.Sort(x)
+			for i, r := range x {
+				if i != r {
+					t.Fatalf("n %d: %d comes twice, or is missing", n, i)
+				}
 			}
 		}
 	}

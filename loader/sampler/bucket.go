@@ -176,18 +176,18 @@ type bucketSequence struct {
 func (s bucketSequence) Len() int { return len(s.sorted) }
 
 func (s bucketSequence) Fill(pos int, dst []int) {
-	var rounds permute.Swaps
-	var x [mixLanes]uint64
+	var order permute.Reused
+	var x [mixLanes]int
 	for len(dst) > 0 {
 		k, from := s.bucket(pos)
 		n := min(len(dst), len(x), s.ends[k]-pos)
 		for i := range n {
-			x[i] = uint64(pos + i - from)
+			x[i] = pos + i - from
 		}
-		rounds.Prepare(uint64(s.ends[k]-from), s.key+permute.Mix64(uint64(k)))
-		rounds.Permute(x[:n])
+		order.Prepare(uint64(s.ends[k]-from), s.key+permute.Mix64(uint64(k)))
+		order.Map(x[:n])
 		for i, at := range x[:n] {
-			dst[i] = int(s.sorted[from+int(at)])
+			dst[i] = int(s.sorted[from+at])
 		}
 		pos, dst = pos+n, dst[n:]
 	}

@@ -635,8 +635,8 @@ const mixLanes = 256
 
 // mixing is the working memory of one Fill. It lives on the stack, because Fill must not allocate.
 type mixing struct {
-	rounds permute.Swaps
-	x      [mixLanes]uint64 // the records of one source
+	order  permute.Reused
+	x      [mixLanes]int    // the records of one source
 	places [mixLanes]int    // in dst, of those
 	pass   [mixLanes]uint64 // of the source
 	part   [mixLanes]uint16 // the source
@@ -704,13 +704,13 @@ func (w *mixing) draw(s mixSequence, dst []int, i int) {
 	part, pass, n := w.part[i], w.pass[i], 0
 	for j := i; j < len(dst); j++ {
 		if w.part[j] == part && w.pass[j] == pass && w.state[j] == mixRecord {
-			w.x[n], w.places[n], w.state[j] = uint64(dst[j]), j, mixDone
+			w.x[n], w.places[n], w.state[j] = dst[j], j, mixDone
 			n++
 		}
 	}
-	w.rounds.Prepare(uint64(s.size[part]), permute.Mix64(s.key+permute.Mix64(uint64(part)<<40+pass+1)))
-	w.rounds.Permute(w.x[:n])
+	w.order.Prepare(uint64(s.size[part]), permute.Mix64(s.key+permute.Mix64(uint64(part)<<40+pass+1)))
+	w.order.Map(w.x[:n])
 	for k, j := range w.places[:n] {
-		dst[j] = s.first[part] + int(w.x[k])
+		dst[j] = s.first[part] + w.x[k]
 	}
 }

@@ -81,8 +81,10 @@ def permutation(n: int, seed: int, epoch: int) -> list[int]:
     return table
 
 
-def swap_or_not(n: int, k: int) -> list[int]:
-    """Return the permutation of [0, n) by swap-or-not (Hoang, Morris and Rogaway, 2012) with a key."""
+def reused(n: int, k: int) -> list[int]:
+    """Return the permutation of [0, n) with a key: swap-or-not (Hoang, Morris and Rogaway, 2012) up to 4,096, a Feistel network beyond."""
+    if n > 4096:
+        return permutation(n, k, 0)
     x = np.arange(n, dtype=np.uint64)
     for r in range(1, 6 * n.bit_length() + 1):
         h = mix64(k + r * GOLDEN)
@@ -333,7 +335,7 @@ def mix(s: dict[str, Any], n: int, seed: int, epoch: int, batch: int) -> list[in
                 turns, within = divmod(number, sizes[part])
                 turns += 0 if repeats else epoch
                 if (part, turns) not in passes:
-                    passes[part, turns] = swap_or_not(sizes[part], mix64(k + mix64((part << 40) + turns + 1)))
+                    passes[part, turns] = reused(sizes[part], mix64(k + mix64((part << 40) + turns + 1)))
                 found.append(first[part] + passes[part, turns][within])
         drawn = [a + b for a, b in zip(drawn, counts)]
     if not found:
@@ -360,7 +362,7 @@ def buckets(s: dict[str, Any], values: list[float], batch: int, seed: int, epoch
         if not size:
             raise Refused("a record that costs more than the budget")
         if records:
-            records = [records[at] for at in swap_or_not(len(records), k + mix64(i) & MASK)]
+            records = [records[at] for at in reused(len(records), k + mix64(i) & MASK)]
         batches = [records[at : at + size] for at in range(0, len(records), size)]
         found += [b for b in batches if len(b) == size or not drop_last]
     return [found[at] for at in permutation(len(found), seed, epoch)]
