@@ -14,7 +14,7 @@ from collections import Counter
 import numpy as np
 
 import penstock
-from penstock.samplers import Bucket, ClassBalanced, Mix, Shuffle, Weighted
+from penstock.samplers import Bucket, ClassBalanced, Mix, Regions, Shuffle, Split, Subset, Weighted
 from penstock.transforms import PadToLargest, RandomHorizontalFlip, Resize, ToTensor
 
 from . import data
@@ -231,6 +231,33 @@ class MixturesTest(unittest.TestCase):
                 self.assertEqual(*runs)
                 drawn = [each for step in runs[0].values() for each in step]
                 self.assertGreater(len(set(drawn)), 0.95 * len(drawn))
+
+    def test_parts(self):
+        """A mixture, buckets or classes within a part of the records have the part's records alone."""
+        sources, each = [os.path.join(self.folder, name) for name in "ad"], {"seed": 1, "output": "numpy", "filters": "len(tokens) > 5"}
+
+        def records(sampler):
+            with penstock.DataLoader(sources, 8, sampler=sampler, **each) as dl:
+                return [batch["x"][batch.mask] for batch in dl]
+
+        def drawn(sampler):
+            return {int(x) for batch in records(sampler) for x in batch}
+
+        train, test = [Split(*part, seed=5, inner=Mix([1, 3], num_samples=400)) for part in ((0, 0.7), (0.7, 1))]
+        self.assertEqual({(batch >= 3000).sum() for batch in records(train)}, {6})
+        self.assertEqual(drawn(train), drawn(Split(0, 0.7, seed=5)))
+        self.assertEqual(drawn(train) & drawn(test), set())
+        for inner in (Bucket(3, "tokens"), ClassBalanced("kind", 3000), Split(0, 1, inner=Mix([1, 2], num_samples=400))):
+            with self.subTest(inner=inner):
+                self.assertEqual(drawn(Split(0, 0.7, seed=5, inner=inner)), drawn(train))
+        some = Subset([3, 70, 71, 100], inner=Mix([1, 1]))
+        self.assertEqual(drawn(some), drawn(Subset(some.indices)))
+        for wrong, why in (
+            (Subset([70, 3, 100], inner=Mix([1, 1])), r"Subset\(sorted\(indices\)"),
+            (Regions(2, Mix([1, 1])), "Mix cannot be within Regions"),
+        ):
+            with self.assertRaisesRegex(penstock.Error, why):
+                records(wrong)
 
     def test_seen_refuses(self):
         with penstock.DataLoader(os.path.join(self.folder, "a"), 8, seed=1, output="numpy") as dl:

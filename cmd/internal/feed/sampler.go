@@ -102,16 +102,31 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 			return nil, fmt.Errorf("subset: %w", err)
 		}
 	}
+	if k.Inner != nil {
+		if !slices.Contains([]string{"regions", "subset", "split"}, k.Kind) {
+			return nil, fmt.Errorf("%s has no inner sampler", k.Kind)
+		}
+		looks := ofSome[k.Inner.Kind]
+		if looks != "" && (k.Kind == "regions" || k.Kind == "split" && k.Inner.Kind == "chunk_shuffle") {
+			return nil, fmt.Errorf("%s cannot be within %s, which chooses records itself; give it alone, or within a "+
+				"Subset", looks, strings.ToUpper(k.Kind[:1])+k.Kind[1:])
+		}
+		if k.Kind == "split" && k.Inner.looks() { // its records by their numbers, as a subset has them
+			part := sampler.Split{Seed: k.Seed, From: k.Start, To: k.Stop}
+			if err := part.Validate(s.len()); err != nil {
+				return nil, err
+			}
+			order := part.Epoch(s.len(), 0, 0)
+			indices = make([]int, order.Len())
+			if order.Fill(0, indices); k.Inner.Kind != "subset" { // which has numbers of the part's order
+				slices.Sort(indices)
+			}
+			k = &samplerOption{Kind: "subset", Inner: k.Inner}
+		}
+	}
 	inner, err := s.within(k, indices).of(ctx, k.Inner, depth+1)
 	if err != nil {
 		return nil, err
-	}
-	if inner != nil && !slices.Contains([]string{"regions", "subset", "split"}, k.Kind) {
-		return nil, fmt.Errorf("%s has no inner sampler", k.Kind)
-	}
-	if k.Inner != nil && k.Inner.Kind == "chunk_shuffle" && k.Kind != "subset" {
-		return nil, fmt.Errorf("ChunkShuffle cannot be within %s, which chooses records itself; give it alone, or within a "+
-			"Subset", strings.ToUpper(k.Kind[:1])+k.Kind[1:])
 	}
 	switch k.Kind {
 	case "sequential":
@@ -170,12 +185,15 @@ type mixWeights struct {
 var mixEnds = map[string]sampler.MixEnds{"": sampler.MixRepeat, "repeat": sampler.MixRepeat, "stop": sampler.MixStop,
 	"rescale": sampler.MixRescale}
 
-// mix returns the order that draws from several datasets. If filters left records out, the sizes
-// are the numbers of the remaining records, which are found in the sorted list s.kept.
+// mix returns the order that draws from several datasets. If filters or a subset left records
+// out, the sizes are the numbers of the remaining records, which are found in the sorted list s.kept.
 func (s sampled) mix(k *samplerOption) (sampler.Sampler, error) {
 	sizes := combine.SizesOf(s.src)
 	if sizes == nil {
 		return nil, errors.New("mix draws from several datasets; give a list of two or more, or a concat")
+	}
+	if !slices.IsSorted(s.kept) {
+		return nil, errors.New("mix: the numbers of its Subset do not ascend; give Subset(sorted(indices), inner=Mix(...))")
 	}
 	if s.kept != nil {
 		end, at := 0, 0
@@ -229,12 +247,16 @@ func (s sampled) chunks(k *samplerOption) (sampler.Sampler, error) {
 	return loader.NewChunkShuffleOf(s.src, s.kept, o)
 }
 
-// within returns the records for the sampler inside of a subset: bucket, balanced and chunk_shuffle
-// look at the values of records, and must see the records of the subset only. Numbers that do not exist
-// are left for the subset to report.
+// ofSome has the samplers that look at the values or the datasets of records, with their names for users: within a subset or split
+// they must see its records only.
+var ofSome = map[string]string{"balanced": "ClassBalanced", "bucket": "Bucket", "chunk_shuffle": "ChunkShuffle", "mix": "Mix"}
+
+// looks reports whether the sampler, or one within it, is of ofSome.
+func (k *samplerOption) looks() bool { return k != nil && (ofSome[k.Kind] != "" || k.Inner.looks()) }
+
+// within returns the records for the sampler inside of a subset. Numbers that do not exist are left for the subset to report.
 func (s sampled) within(k *samplerOption, indices []int) sampled {
-	ofSome := []string{"bucket", "balanced", "chunk_shuffle", "subset"}
-	if k.Kind != "subset" || k.Inner == nil || !slices.Contains(ofSome, k.Inner.Kind) {
+	if k.Kind != "subset" || !k.Inner.looks() {
 		return s
 	}
 	n := s.len()
