@@ -76,7 +76,7 @@ func newWindows(ctx context.Context, w Window, sources []loader.Source) (*Window
 		return nil, err
 	}
 	text := w.text()
-	ws.kind, ws.how = "window", func() []any { return []any{text, w.Origins != nil, digest.Numbers(w.Origins)} }
+	ws.kind, ws.how = "window", func() []any { return []any{text, w.Origins != nil, digest.Of(w.Origins)} }
 	return ws, nil
 }
 

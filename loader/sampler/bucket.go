@@ -111,7 +111,8 @@ func ascend(bounds []float64) bool {
 // quantiles returns bounds that divide numbers into n buckets of about equally many. Equal numbers
 // stay in one bucket, so that there may be fewer bounds.
 func quantiles(values []float64, n int) (bounds []float64) {
-	ascending := slices.Sorted(slices.Values(values))
+	ascending := slices.Clone(values)
+	slices.Sort(ascending)
 	for k := 1; k < n && len(values) > 0; k++ {
 		at := ascending[k*len(values)/n]
 		if at > ascending[0] && (len(bounds) == 0 || at > bounds[len(bounds)-1]) {
