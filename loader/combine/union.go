@@ -175,6 +175,8 @@ func oneValue(spec tensor.Spec, classes []string, value any) (Array, error) {
 		return a, nil
 	case spec.Ragged && words:
 		return a, fmt.Errorf("%v is not a text", value)
+	case spec.Ragged && spec.Content == tensor.Image:
+		return a, fmt.Errorf("%v is not an image file; in a field of lists of images, [] is no image", value)
 	case spec.Ragged:
 		return a, fmt.Errorf("%v is not []; its records have any number of rows, and a filled one has none", value)
 	case isText && spec.DType.IsFloat() && slices.Contains([]string{"nan", "inf", "-inf"}, text):

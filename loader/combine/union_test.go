@@ -123,6 +123,11 @@ func TestUnionRefuses(t *testing.T) {
 	if _, err := combine.NewUnion(combine.FillValues{"i": []any{}, "y": uint8(255), "c": int8(1), "f": float32(0.5)}, one, two); err != nil {
 		t.Errorf("numbers of any type of Go: %v", err)
 	}
+	image := source(combine.Array{Name: "x", Values: x}, combine.Array{Name: "i", Content: tensor.Image, Values: tensor.From([]uint8{}),
+		Offsets: make([]int64, 4)})
+	if _, err := combine.NewUnion(combine.FillValues{"i": 0}, one, image); err == nil || !strings.Contains(err.Error(), "a field of lists of images") {
+		t.Errorf("an image of a number: %v", err)
+	}
 	one, two = source(combine.Array{Name: "x", Values: x}), source(combine.Array{Name: "x", Values: x}, combine.Array{Name: "y", Values: y})
 	if _, err := combine.NewUnion(combine.FillValues{"y": 1.0}, one, two, source(combine.Array{Name: "x", Values: y})); err == nil ||
 		!strings.Contains(err.Error(), "has the fields x uint8") {

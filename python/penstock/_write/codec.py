@@ -204,7 +204,10 @@ def _infer(name: str, value: Any) -> Field:
     if isinstance(value, Mapping):
         raise Error(f"field {name!r}: a dict cannot be stored; make a field of each of its values, or text of it by json.dumps")
     if isinstance(value, (list, tuple)) and not value:
-        raise Error(f"field {name!r}: an empty list has no type; name it: schema=[penstock.Field({name!r}, 'int64', ragged=True), ...]")
+        raise Error(
+            f"field {name!r}: an empty list has no type; name it: schema=[penstock.Field({name!r}, 'int64', ragged=True), ...], "
+            "or of lists of image files 'uint8' and content='images'"
+        )
     if isinstance(value, (list, tuple)) and isinstance(value[0], str):
         raise Error(f"field {name!r}: a list of strings cannot be stored; join them to one string, or store class numbers")
     if dtype == "" and values.is_typed(value):
