@@ -9,7 +9,7 @@ import (
 // answer reads rows of one column, which exist. Where there is a pager, the caller has acquired the
 // rows from it. Three types implement it: [mapped] for rows in files, which are mapped and
 // populated or read by pread; [packed] for rows that must be decoded; and [heldRows] for rows that
-// a pager holds in memory. [verified] wraps any of them, so that checksums are compared in one
+// a pager holds in memory, or that are in too many files to map them. [verified] wraps any of them, so that checksums are compared in one
 // place. Any goroutine may call the methods.
 type answer interface {
 	// slice returns rows [a, b) as one piece: memory of the mapping, which it does not touch, or new memory.

@@ -15,7 +15,7 @@ func (d *Dataset) DescribeReads(field string) (how, why string, resident float64
 	if err != nil {
 		return "", "", -1
 	}
-	if f.rows.packed != nil {
+	if f.rows.mapped == nil {
 		how, why = f.rows.how, f.rows.why
 		if checked := d.checksOf(f.rows); checked != "" {
 			why += "; " + checked

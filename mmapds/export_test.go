@@ -3,6 +3,9 @@ package mmapds
 // WithMemory opens a dataset as a process does that may have that many bytes of memory.
 func WithMemory(bytes int64) Option { return func(c *config) { c.memory = bytes } }
 
+// WithMostMapped maps the files of a dataset only if there are at most that many.
+func WithMostMapped(files int) Option { return func(c *config) { c.mostMapped = files } }
+
 // ReadMode is how Gather comes to records.
 type ReadMode = readMode
 

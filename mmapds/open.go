@@ -99,8 +99,8 @@ func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error
 		d.fields = append(d.fields, f)
 		d.byName[spec.Name] = f
 	}
-	o := opening{d: d, conf: conf, shared: make(map[string]*mmap.Mapping)}
 	columns := layout.Of(files).Columns
+	o := opening{d: d, conf: conf, shared: make(map[string]*mmap.Mapping), unmapped: d.pager == nil && tooMany(columns, conf.mostMapped)}
 	readers := make([]*reader, len(columns))
 	for i := range columns {
 		r, err := o.open(&columns[i])
@@ -125,6 +125,8 @@ type opening struct {
 	d      *Dataset
 	conf   *config
 	shared map[string]*mmap.Mapping // by path: an HDF5 file is mapped once for all fields
+
+	unmapped bool // there are too many files to map them
 }
 
 // finish completes the columns and turns them into fields. It decides what depends on the size of
@@ -202,12 +204,17 @@ func (o *opening) open(meta *layout.Column) (*reader, error) {
 // records that span two pieces cannot be one view.
 func (o *opening) mapColumn(r *reader) error {
 	c := r.column
+	if o.unmapped {
+		r.files, r.how = &heldRows{c, unmapped{c.meta.Extents[0].Folder}}, "pread"
+		r.why = fmt.Sprintf("more than %d files: each is opened for each read", o.conf.mostMapped)
+		return nil
+	}
 	m := &memory{c: c, size: c.size}
 	preads := &preader{c: c, handles: &o.d.handles, mode: o.conf.read}
 	r.mapped = &mapped{c: c, memory: m, preads: preads}
 	r.files = r.mapped
 	if r.pager != nil {
-		r.held = &heldRows{c: c, pager: r.pager}
+		r.held = &heldRows{c, r.pager}
 	}
 	if len(c.meta.Extents) > 0 {
 		m.reported = mmap.ReportsResident(c.meta.Extents[0].Path) // the others' owner is the same

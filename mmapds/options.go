@@ -19,6 +19,7 @@ type config struct {
 	read       readMode
 	pager      Pager
 	memory     int64 // bytes that this process may use; 0 if that is not known
+	mostMapped int   // files
 }
 
 // WithFields opens only the named fields, in this order; no names mean all fields. In an HDF5 file
@@ -56,7 +57,7 @@ var processMemory = sync.OnceValue(usage.Memory)
 
 // newConfig applies the options, and checks what needs no dataset for it.
 func newConfig(opts []Option) (*config, error) {
-	c := &config{memory: processMemory()}
+	c := &config{memory: processMemory(), mostMapped: mostMapped}
 	for _, o := range opts {
 		o(c)
 	}

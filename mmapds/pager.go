@@ -113,11 +113,14 @@ func (p *packed) ranges(list []Range, n int, run func(k int) (a, b int)) []Range
 	return list
 }
 
-// heldRows answers for rows that are stored as they are and that a pager holds, in its memory or in
-// files. Such rows are copied: a pager may drop their bytes after Release.
+// heldRows answers for rows that are stored as they are, and that are not mapped: a pager holds them, in its memory or in files,
+// or they are in more files than can be mapped. Such rows are copied: a pager may drop their bytes after Release.
 type heldRows struct {
 	c     *column
-	pager Pager
+	bytes interface {
+		ReadAt(path string, p []byte, off int64) error
+		Prefetch(need []Range)
+	}
 }
 
 // slice copies rows [a, b) to new memory.
@@ -136,7 +139,7 @@ func (h *heldRows) read(a, b int, buf []byte) ([]byte, error) {
 // readTo copies rows [a, b) to dst: one ReadAt for each range of a file.
 func (h *heldRows) readTo(a, b int, dst []byte) error {
 	for _, r := range h.c.ranges(nil, a, b) {
-		if err := h.pager.ReadAt(r.Path, dst[:r.Bytes], r.Offset); err != nil {
+		if err := h.bytes.ReadAt(r.Path, dst[:r.Bytes], r.Offset); err != nil {
 			return h.c.lost(a, err)
 		}
 		dst = dst[r.Bytes:]
@@ -173,7 +176,7 @@ func (h *heldRows) copy(_ context.Context, runs []rowSpan, dst []byte, arrived a
 }
 
 func (h *heldRows) prefetch(a, b int) error {
-	h.pager.Prefetch(h.c.ranges(nil, a, b))
+	h.bytes.Prefetch(h.c.ranges(nil, a, b))
 	return nil
 }
 

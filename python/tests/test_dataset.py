@@ -5,6 +5,7 @@ import pickle
 import random
 import shutil
 import sys
+import tempfile
 import threading
 import unittest
 from unittest import mock
@@ -218,6 +219,23 @@ class DatasetTest(data.Copied):
         for use in (lambda: ds["uint8"], lambda: penstock.open(ds.path, fields=["nothing"]), lambda: penstock.open(ds.path, split="train")):
             with self.assertRaisesRegex(KeyError, "no (field|split)"):
                 use()
+
+    def test_more_files_than_are_mapped(self):
+        """The program reads a dataset in more files than Linux lets a process map."""
+        base = tempfile.mkdtemp(prefix="penstock-python-")
+        self.addCleanup(shutil.rmtree, base)
+        path = os.path.join(base, "shards")
+        with penstock.Writer(path, [penstock.Field("x", "int32", (512,)), penstock.Field("t", "int64", ragged=True)], shard_size=4096) as w:
+            w.extend({"x": np.full(512, i, np.int32), "t": np.arange(i % 5)} for i in range(40))
+        with penstock.open(path) as ds, mock.patch("penstock._read.formats._MOST_MAPPED", 30), penstock.open(path) as many:
+            some = np.random.default_rng(0).integers(0, 40, 20)
+            self.assertEqual(repr(many.fields), repr(ds.fields))
+            for at in (some, slice(3, 30, 4)):
+                self.assertEqual(many[at]["x"].tolist(), ds[at]["x"].tolist())
+                self.assertEqual(list(map(list, many[at]["t"])), list(map(list, ds[at]["t"])))
+            self.assertEqual(many[-1]["x"].tolist(), ds[39]["x"].tolist())
+            with self.assertRaisesRegex(penstock.Error, "read, and not mapped.*open it with mode='r'"):
+                penstock.open(path, mode="c")
 
     def test_copy_on_write_stays_here(self):
         before = data.expected("images", "images")

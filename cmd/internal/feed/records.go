@@ -71,6 +71,7 @@ type opening struct {
 	View   view     `json:"view"`             // in place of Path, Fields and Split
 	Fields []string `json:"fields,omitempty"` // nil means all
 	Split  string   `json:"split,omitempty"`  // of a URL; "" means all
+	Read   bool     `json:"read,omitempty"`   // the client maps no files
 }
 
 // view is a view in a request. A view that cannot be parsed keeps its error, so that it is answered
@@ -416,7 +417,7 @@ func (s *recordServer) openHere(o *opening) (*opened, error) {
 	}
 	columns := layout.Of(files).Columns
 	for _, c := range columns {
-		if c.Packed && !c.Unaligned || len(c.Extents) > mostPlaces {
+		if o.Read || c.Packed && !c.Unaligned || len(c.Extents) > mostPlaces {
 			continue
 		}
 		places := make([]rowsAt, 0, len(c.Extents))

@@ -473,7 +473,7 @@ class Dataset(Viewable):
     def _fetch(self) -> None:
         """Open the dataset of a URL, whose records a program fetches."""
         if self.mode != "r":
-            raise Error(f"{self.path}: records in a bucket are fetched, and not mapped, so that they cannot be written to: open it with mode='r'")
+            raise Error(f"{self.path}: records in a bucket are read, and not mapped, so that they cannot be written to: open it with mode='r'")
         flags = [] if self._cache_dir is None else [f"--cache-dir={os.fsdecode(self._cache_dir)}"]
         reader = Reader(*flags)
         try:
@@ -569,6 +569,8 @@ class Dataset(Viewable):
         columns = [self._columns[name] for name in column_names(f) if name in self._columns]
         if not columns:
             assert self._opened is not None
+            if self.mode != "r":
+                raise Error(f"{self.path}: records of {f.name!r} are read, and not mapped, so that they cannot be written to: open it with mode='r'")
             return (FetchedRagged if f.ragged else FetchedRecords)(self._opened, f, self._places, self._numbers)
         return RaggedRecords(f, columns[0], columns[1], self._places) if f.ragged else Records(f, columns[0], self._places)
 

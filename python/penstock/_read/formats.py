@@ -10,6 +10,7 @@ import glob
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Optional
 
 from .._base.errors import Error, NotFoundError, UnsupportedError
@@ -112,6 +113,10 @@ def _is_folder_of_arrays(path: str) -> bool:
     return bool(names) and not any(re.search(r"-\d{5}\.npy$", name) for name in names)  # what may be left of a dataset
 
 
+#: How many files of a folder are mapped here: Linux lets a process have 65,530 mappings. The program reads the records of more.
+_MOST_MAPPED = 1 << 15
+
+
 def locate(path: str, fields: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:
     """Find out what the dataset at path is and where its records are. No record is read.
 
@@ -125,7 +130,13 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
         )
     if os.path.isdir(path):
         if _stamped(path) == os.path.join(path, "manifest.json") and not _is_folder_of_arrays(path):
-            return flat.locate(path, generation)
+            layout = flat.locate(path, generation)
+            if sum(map(len, layout.columns.values())) <= _MOST_MAPPED:
+                return layout
+            from .reader import OpenedDataset, named, shared
+
+            opened = OpenedDataset(shared(), {**named(generations.at(path, layout.manifest["generation"]), fields), "read": True})
+            return replace(layout, columns={}, counts=[layout.records], opened=opened)
     elif not os.path.exists(file_of(path)) and not any(c in file_of(path) for c in "*?[{"):
         raise NotFoundError(f"{path}: no such file or folder")
     from . import containers
