@@ -11,13 +11,18 @@ import os
 import queue
 import threading
 import weakref
+from collections import deque
+from collections.abc import Iterable
 from concurrent.futures import Future, wait
-from typing import Any
+from functools import partial
+from typing import Any, Callable
 
 from .._base.errors import Error
 from . import randomness
 from .fetch import Cancelled, Fetcher, MapFetcher, Meter, SeededFetcher, Task, Work, records_of, seed_of, whole
 from .memory import Board
+
+_Seed = Callable[[], int]
 
 
 class _Threads:
@@ -29,10 +34,17 @@ class _Threads:
             threading.Thread(target=_work, args=(self._tasks,), daemon=True, name=f"penstock_record_{k}").start()
         weakref.finalize(self, _end, self._tasks, number)
 
-    def submit(self, dataset: Any, record: Any, seed: int) -> Future[Any]:
-        future: Future[Any] = Future()
-        self._tasks.put((future, dataset, record, seed))
-        return future
+    def submit(self, dataset: Any, records: Iterable[tuple[Any, _Seed]]) -> list[Future[Any]]:
+        """Have records of a dataset made, each with what finds its seed."""
+        items: list[tuple[Future[Any], Any, Any, _Seed]] = [(Future(), dataset, record, seed) for record, seed in records]
+        for item in items:
+            self._tasks.put(item)
+        return [future for future, *_ in items]
+
+    def cancel(self, futures: Iterable[Future[Any]]) -> None:
+        """Leave out records that no thread has begun with."""
+        for future in futures:
+            future.cancel()
 
 
 def _work(tasks: queue.SimpleQueue[Any]) -> None:
@@ -54,36 +66,72 @@ def _end(tasks: queue.SimpleQueue[Any], number: int) -> None:
 
 
 class _Tasks:
-    """Tasks of an event loop, in a thread of its own: at most a number of tasks at a time."""
+    """Tasks of an event loop, in a thread of its own: at most a number of tasks, each of which makes one record after another.
+
+    The loop is woken once for a batch: a task, a wake-up and a future of asyncio for each record cost as much as several records.
+    """
 
     def __init__(self, number: int) -> None:
         self._loop = asyncio.new_event_loop()
+        self._queue = _Queue(number)
         threading.Thread(target=_run, args=(self._loop,), daemon=True, name="penstock_records").start()
-        self._room = asyncio.run_coroutine_threadsafe(_semaphore(number), self._loop).result()
         weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
 
-    def submit(self, dataset: Any, record: Any, seed: int) -> Future[Any]:
-        return asyncio.run_coroutine_threadsafe(_one(self._room, dataset, record, seed), self._loop)
+    def submit(self, dataset: Any, records: Iterable[tuple[Any, _Seed]]) -> list[Future[Any]]:
+        """Have records of a dataset made, each with what finds its seed."""
+        items: list[tuple[Future[Any], Any, Any, _Seed]] = [(Future(), dataset, record, seed) for record, seed in records]
+        self._loop.call_soon_threadsafe(self._queue.add, items)
+        return [future for future, *_ in items]
+
+    def cancel(self, futures: Iterable[Future[Any]]) -> None:
+        """Leave out records, and stop tasks that make them."""
+        for future in futures:
+            future.cancel()
+        self._loop.call_soon_threadsafe(self._queue.stop, futures)
+
+
+class _Queue:
+    """Records that tasks of an event loop make. All of it runs in the loop's thread."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._items: deque[Any] = deque()
+        self._tasks = set[asyncio.Task[None]]()
+        self._making: dict[Future[Any], asyncio.Task[None]] = {}
+
+    def add(self, items: Iterable[Any]) -> None:
+        self._items.extend(items)
+        for _ in range(min(self._number - len(self._tasks), len(self._items))):
+            task = asyncio.get_running_loop().create_task(self._work())
+            self._tasks.add(task)
+
+    def stop(self, futures: Iterable[Future[Any]]) -> None:
+        for future in futures:
+            if future in self._making:
+                self._making[future].cancel()
+
+    async def _work(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            while self._items:
+                future, dataset, record, seed = self._items.popleft()
+                if not future.set_running_or_notify_cancel():
+                    continue
+                self._making[future] = task
+                randomness.making(seed)
+                try:
+                    future.set_result(await dataset[record])
+                except BaseException as e:
+                    future.set_exception(e)
+                del self._making[future], future, dataset
+        finally:
+            self._tasks.discard(task)
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    while True:
-        try:
-            loop.run_forever()
-            break
-        except (KeyboardInterrupt, SystemExit):  # of a record, whose future has it, too
-            continue
+    loop.run_forever()
     loop.close()
-
-
-async def _semaphore(number: int) -> asyncio.Semaphore:
-    return asyncio.Semaphore(number)
-
-
-async def _one(room: asyncio.Semaphore, dataset: Any, record: Any, seed: int) -> Any:
-    async with room:
-        randomness.making(seed)
-        return await dataset[record]
 
 
 class ThreadsFetcher(Fetcher):
@@ -102,8 +150,8 @@ class ThreadsFetcher(Fetcher):
             kind = _Tasks if _waits(self._work.dataset) else _Threads
             self._pool, self._owner, self._begun = kind(self._work.concurrency), os.getpid(), {}
         assert self._pool is not None
-        submit, work = self._pool.submit, self._work
-        self._begun[task.number] = [submit(work.dataset, i, seed_of(work, task, i)) for i in records_of(work, task)]
+        work = self._work
+        self._begun[task.number] = self._pool.submit(work.dataset, [(i, partial(seed_of, work, task, i)) for i in records_of(work, task)])
 
     @whole
     def fetch(self, task: Task) -> Any:
@@ -131,13 +179,13 @@ class ThreadsFetcher(Fetcher):
             for place, future in enumerate(futures):
                 numbers[Board.place] = place
                 while not future.done():
-                    wait([future], _LOOK)
+                    wait(futures[place:], _LOOK)
                     if numbers[Board.stop]:
                         raise Cancelled
                 samples.append(future.result())
         except BaseException:
-            for future in futures:
-                future.cancel()
+            if self._pool is not None:
+                self._pool.cancel(futures)
             raise
         return samples
 
