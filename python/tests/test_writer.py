@@ -585,6 +585,27 @@ class TestWriter(Writing):
         with penstock.DataLoader(self.path("one"), 2, pack=penstock.Pack(8), fields=["ids"], output="numpy", command=data.feed()) as loader:
             self.assertEqual(next(iter(loader))["ids"].shape, (2, 8))
 
+    def test_a_first_record_without_rows(self):
+        def record(i):
+            return {
+                "list": [i] * i, "array": np.zeros(i, np.float32), "rows": [[1, 2]] * (i % 2), "boxes": np.zeros((3 * (i % 2), 4)),
+                "texts": ["a"] * (i % 3),
+            }  # fmt: skip
+
+        penstock.map(record, range(20), self.path("ds"), workers=0)
+        ds = penstock.open(self.path("ds"))
+        self.assertEqual([(f.dtype, f.shape, f.ragged, f.content) for f in ds.fields.values()], [
+            ("int64", (), True, ""), ("float32", (), True, ""), ("int64", (2,), True, ""), ("float64", (4,), True, ""),
+            ("uint8", (), True, "utf-8")])  # fmt: skip
+        self.assertEqual(([len(x) for x in ds["boxes"]], ds["texts"][2]), ([0, 3] * 10, '["a","a"]'))
+        for f, text in (
+            (lambda i: {"x": []}, "x': an empty list has no type; name it: schema="),
+            (lambda i: {"x": None if i else 1}, r"inputs\[1\], 1: field 'x': None is not int64; on_error=\"skip\" leaves such inputs out"),
+        ):
+            with self.assertRaisesRegex(penstock.Error, text):
+                penstock.map(f, range(20), self.path("no"), workers=0)
+        self.assertEqual(penstock.map(f, range(20), self.path("no"), workers=0, on_error="skip", overwrite=True)["records"], 1)
+
     def test_inputs_in_another_order(self):
         for n, (given, other) in enumerate(
             ((list(range(40)), list(range(40))[::-1]), ([f"p{i}" for i in range(40)], [f"p{i}" for i in range(1, 41)]))

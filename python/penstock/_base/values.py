@@ -22,6 +22,7 @@ nested tensors, text, dates, objects, records
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from typing import TYPE_CHECKING, Any
@@ -138,6 +139,20 @@ def instead_of(dtype: np.dtype) -> str:
     if dtype.kind == "V":
         return "make a field of each of its members" if dtype.names else "give .astype('float32') of it, or .astype('int8')"
     return _INSTEAD.get(dtype.kind) or ("give .astype('float64') of it" if dtype.kind == "f" else "give numbers, or an array of numbers")
+
+
+#: Characters that Go's encoding/json escapes, and Python's json does not.
+_ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+def is_texts(value: Any) -> bool:
+    """Return whether a value is a list of texts, one at least."""
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(x, str) for x in value)
+
+
+def text_of(texts: Any) -> str:
+    """Return a list of texts as a text: its JSON array, as tables have lists of texts."""
+    return json.dumps(texts, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED)
 
 
 def fitted(value: Any, dtype: str) -> np.ndarray:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._base import values
 from .._base.batched import AT_ONCE, SETTLING, is_batched, together
 from .._base.errors import Error
 from .._base.limits import cores
@@ -67,7 +68,8 @@ def map_inputs(
             core. The dataset does not depend on their number.
         chunksize: Inputs that a worker gets at a time. By default up to 64, with results of 1 MiB or less, and an eighth of a worker's share.
         schema: A list of Field. Without it, the record of the first input says what the fields are, for which the function is
-            called once more, and the next ones, up to 16, whether arrays of one or two axes have any number of rows.
+            called once more, and the next ones, up to 16, whether arrays of one or two axes have any number of rows, and the type of values
+            that have no rows in the first.
         rank, world_size: This process takes its share of the inputs, and ``penstock.merge`` puts the
             parts together.
         engine: "ray", "dask", "spark" or "slurm": ``world_size`` tasks, more than the cluster has
@@ -171,7 +173,10 @@ def _fields(function: Function, items: Sequence[Any], schema: Sequence[Field] | 
     if schema is not None:
         return codec.check(schema)
     try:
-        fields = codec.infer(_calls(function, [items[0]])[0](), dataset)
+        record = _calls(function, [items[0]])[0]()
+        if not dataset and isinstance(record, Mapping) and any(map(_is_untyped, record.values())):
+            record = _typed(function, items, record)
+        fields = codec.infer(record, dataset)
         return fields if dataset else _settled(function, items, fields)
     except Exception as e:
         raise Error(
@@ -179,11 +184,32 @@ def _fields(function: Function, items: Sequence[Any], schema: Sequence[Field] | 
         ) from e
 
 
+def _is_untyped(value: Any) -> bool:
+    """Return whether a value says nothing of its rows: an empty list, or an array without rows."""
+    return not len(value) if isinstance(value, (list, tuple)) else getattr(value, "shape", ())[:1] == (0,)
+
+
+def _typed(function: Function, items: Sequence[Any], record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the first record with lists of the rows of the next records in the place of values without rows."""
+    found = dict(record)
+    for call in _next(function, items):
+        with contextlib.suppress(Exception):
+            for name, x in call().items():
+                if _is_untyped(found.get(name)) and not _is_untyped(x):
+                    found[name] = x if isinstance(x, (list, tuple)) else list(values.array(x))
+    return found
+
+
+def _next(function: Function, items: Sequence[Any]) -> list[Callable[[], Any]]:
+    """Return calls for the inputs after the first that say what the fields are."""
+    return _calls(function, [items[i] for i in range(1, min(SETTLING, len(items)))])
+
+
 def _settled(function: Function, items: Sequence[Any], fields: list[Field]) -> list[Field]:
     """Return fields of the first record; those whose number of rows differs in the next records have any number of rows."""
     fixed = {f.name: f for f in fields if f.shape and not f.ragged and len(f.shape) < 3}
     rows: set[str] = set()
-    for call in _calls(function, [items[i] for i in range(1, min(SETTLING, len(items)))]) if fixed else ():
+    for call in _next(function, items) if fixed else ():
         with contextlib.suppress(Exception):  # which comes again when the record is due
             for f in codec.infer(call()):
                 of = fixed.get(f.name)
@@ -240,8 +266,6 @@ class _Work(tasks.Work):
             made.add(parts)
 
     def failure(self, e: Exception) -> str:
-        if isinstance(e, codec.Unreadable):
-            return f'{e}; on_error="skip" leaves such inputs out'
         if isinstance(e, Error):
-            return str(e)
+            return f'{e}; on_error="skip" leaves such inputs out'
         return f'{type(e).__name__}: {e}; on_error="skip" leaves such inputs out\n{"".join(traceback.format_tb(e.__traceback__))}'

@@ -194,7 +194,7 @@ def _infer(name: str, value: Any) -> Field:
         return Field(name, "uint8", ragged=True, content="image")
     if isinstance(value, (bytes, bytearray, memoryview)):
         return Field(name, "uint8", ragged=True, content="image" if _is_image(bytes(value[:16])) else "")
-    if isinstance(value, str):
+    if isinstance(value, str) or values.is_texts(value):
         return Field(name, "uint8", ragged=True, content="utf-8")
     if isinstance(value, (list, tuple)) and value and all(_is_file(x) for x in value):
         return Field(name, "uint8", ragged=True, content="images")
@@ -208,8 +208,6 @@ def _infer(name: str, value: Any) -> Field:
             f"field {name!r}: an empty list has no type; name it: schema=[penstock.Field({name!r}, 'int64', ragged=True), ...], "
             "or of lists of image files 'uint8' and content='images'"
         )
-    if isinstance(value, (list, tuple)) and isinstance(value[0], str):
-        raise Error(f"field {name!r}: a list of strings cannot be stored; join them to one string, or store class numbers")
     if dtype == "" and values.is_typed(value):
         raise Error(f"field {name!r}: {_called(value)} is of {a.dtype}, which no field has; {values.instead_of(a.dtype)}")
     if dtype == "" or a.size == 0:
@@ -244,6 +242,8 @@ def encoder(f: Field) -> _Encoder:
 def _text(value: Any) -> tuple[Buffer, bool]:
     if isinstance(value, str):
         return value.encode(), False
+    if values.is_texts(value) or (isinstance(value, (list, tuple)) and not value):
+        return values.text_of(value).encode(), False
     if isinstance(value, bytes):
         value.decode()  # bytes that are not UTF-8 would be read as other bytes
         return value, False

@@ -20,7 +20,7 @@ import numpy as np
 from .._base.batched import AT_ONCE, is_batched, together
 from .._base.dataclass import dataclass
 from .._base.errors import UnsupportedError
-from .._base.values import array, element_type, fitted, floats, tensor
+from .._base.values import array, element_type, fitted, floats, is_texts, tensor, text_of
 from .._code.randomness import MASK, seed_random, state, undisturbed
 from .._read.field import STORAGE, Field
 from .call import ROWS, Call, Value, WrongOutput, annotation_of, library_of, name_of, seeding
@@ -462,7 +462,7 @@ class Recorder:
         return {name: self._declared.get(name) or self._settled(name, [v[name] for v in good if name in v], first) for name in good[0]}
 
     def _settled(self, name: str, values: Sequence[Any], first: Sequence[RecordResult]) -> Field:
-        if isinstance(values[0], str):
+        if isinstance(next((x for x in values if x is not UNTYPED), None), str):
             return Field(name, "uint8", ragged=True, content="utf-8")
         arrays = [x for x in values if not isinstance(x, str)]
         rows = any(name in m.rows for m in first)
@@ -479,6 +479,9 @@ class Recorder:
         """Return a result as a batch takes it: an array, or a string. ``f`` is the field before, and ``of`` the type that lists have."""
         if isinstance(x, str):
             return x
+        known = (sent.given.results or self._declared).get(name)
+        if is_texts(x) or (known is not None and known.content == "utf-8" and isinstance(x, (list, tuple)) and not x):
+            return text_of(x)
         if isinstance(x, (bytes, bytearray)):
             return np.frombuffer(x, np.uint8)
         if isinstance(x, (list, tuple)) and not x and (f is None or f.is_bytes):
@@ -490,9 +493,9 @@ class Recorder:
         except WrongOutput as e:
             raise WrongOutput(f"record {sent!r}: {self._functions}: {name}: {e}") from None
         except (TypeError, OverflowError) as e:
-            known = f", and the first records have {_described(of)}" if of is not None and of is (sent.given.results or {}).get(name) else ""
+            found = f", and the first records have {_described(of)}" if of is not None and of is (sent.given.results or {}).get(name) else ""
             raise WrongOutput(
-                f"record {sent!r}: {self._functions}: {name}: {e}{known}; have the function return an array of the type that it wants: "
+                f"record {sent!r}: {self._functions}: {name}: {e}{found}; have the function return an array of the type that it wants: "
                 "numpy.asarray(x, 'float64')"
             ) from None
         except ValueError as e:
@@ -502,7 +505,9 @@ class Recorder:
         elif f is not None and is_rows(f) and x.size == 0:
             x = x.reshape(0, *f.shape)
         if not element_type(x.dtype):
-            raise WrongOutput(f"record {sent!r}: {name} is {x.dtype}, which batches cannot have; give arrays of {', '.join(STORAGE)}, or strings")
+            raise WrongOutput(
+                f"record {sent!r}: {name} is {x.dtype}, which batches cannot have; give arrays of {', '.join(STORAGE)}, str, or lists of str"
+            )
         return x
 
 

@@ -190,10 +190,10 @@ class _Maker:
         result = self._seeded_result(x, key, size, seeded)
         took = perf_counter_ns() - began
         if result.dtype != self._out_dtype or result.shape != self._out_shape:
+            rows = f"; or say that it returns any number of rows: penstock.functions.Function(function, output={self._rows})"
             raise WrongOutput(
                 f"it has returned {result.dtype} {result.shape} for this record, and {self._made} for the first; have it return one type and "
-                "shape for all records: resize, crop or pad before it, or in it; or say that it returns any number of rows: "
-                f"penstock.functions.Function(function, output={self._rows})"
+                f"shape for all records: resize, crop or pad before it, or in it{rows * (result.dtype == self._out_dtype and result.ndim > 0)}"
             )
         out = np.ndarray(self._out_shape, self._out_dtype, self._memory.reach(target, self._out_bytes), target)
         out[...] = result
