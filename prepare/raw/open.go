@@ -88,7 +88,7 @@ func Is(path string) bool {
 	}
 	if err == nil && kind == "zarr" {
 		files, err := source.Files(path)
-		return err == nil && (files[0] != path || zarr.AreCells(path))
+		return err == nil && (files[0] != path || zarr.IsRaw(path))
 	}
 	if err == nil && kind == "npy" {
 		return isSeveral(path) && !isRest(path)

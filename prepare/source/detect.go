@@ -102,8 +102,10 @@ func DetectFolder(root *vfs.Root, path string) string {
 	if err == nil && manifest.Mode().IsRegular() || errors.Is(err, vfs.ErrOutside) {
 		return "flat"
 	}
+	if IsZarr(root, path) {
+		return "zarr"
+	}
 	for _, try := range []struct{ pattern, kind string }{
-		{"zarr.json", "zarr"}, {".zgroup", "zarr"}, {".zarray", "zarr"}, {".zmetadata", "zarr"},
 		{"data_batch_*.bin", "cifar"}, {"test_batch.bin", "cifar"}, {"fine_label_names.txt", "cifar"},
 		{"*idx[1-9]-ubyte*", "idx"}, {"*.npy", "npy"}, {"*.npz", "npz"},
 		{"*.safetensors", "safetensors"}, {"*.h5", "hdf5"}, {"*.hdf5", "hdf5"}, {"*.h5ad", "hdf5"}, {"*.parquet", "parquet"},
@@ -117,6 +119,9 @@ func DetectFolder(root *vfs.Root, path string) string {
 		if len(found) > 0 {
 			return try.kind
 		}
+	}
+	if found := root.Glob(path, "*.zarr"); len(found) > 0 && IsZarr(root, found[0]) {
+		return "zarr"
 	}
 	if found := root.Glob(path, "*.nc"); len(found) > 0 && DetectFile(root, found[0]) == "hdf5" {
 		return "hdf5" // and not netCDF of version 3
@@ -153,6 +158,14 @@ func DetectFolder(root *vfs.Root, path string) string {
 		}
 	}
 	return "imagefolder"
+}
+
+// IsZarr reports whether a folder is a group or an array of Zarr, and not a folder of such.
+func IsZarr(root *vfs.Root, folder string) bool {
+	return slices.ContainsFunc([]string{"zarr.json", ".zgroup", ".zarray", ".zmetadata"}, func(name string) bool {
+		_, err := root.Stat(filepath.Join(folder, name))
+		return err == nil
+	})
 }
 
 // contentKinds are the kinds whose file names in a folder are too general to decide: the first file must have the
@@ -196,7 +209,7 @@ func DetectFile(root *vfs.Root, path string) string {
 		return "view"
 	}
 	switch kind := detectHead(head, name); {
-	case kind == "zip" && isZarr(root, path):
+	case kind == "zip" && isZippedZarr(root, path):
 		return "zarr"
 	case kind != "":
 		return kind
@@ -245,8 +258,8 @@ func isZip(root *vfs.Root, path string) bool {
 	})
 }
 
-// isZarr reports whether a zip archive is a Zarr store.
-func isZarr(root *vfs.Root, path string) bool {
+// isZippedZarr reports whether a zip archive is a Zarr store.
+func isZippedZarr(root *vfs.Root, path string) bool {
 	return opens(root, path, func(f io.ReaderAt, size int64) error {
 		_, err := zarr.Zip(f, size)
 		return err

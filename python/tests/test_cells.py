@@ -231,6 +231,10 @@ class CellsTest(Trees):
             write_cells(f"{self.folder}/{i}.h5ad", x[4 * i : 4 + 5 * i], genes=list("abcde"))
             as_zarr(f"{self.folder}/{i}.h5ad", 2 + i)
         self.same(self.folder + "/*.zarr", 9, {"X": x})
+        os.mkdir(stores := self.folder + "/stores")
+        for i in range(2):
+            os.rename(f"{self.folder}/{i}.zarr", f"{stores}/{i}.zarr")
+        self.same(stores, 9, {"X": x})
         write_cells(self.folder + "/c.h5ad", x, layout="csc")
         with self.assertRaisesRegex(penstock.Error, "by columns.*read_zarr.*write_zarr") as raised:
             penstock.open(as_zarr(self.folder + "/c.h5ad", 3))

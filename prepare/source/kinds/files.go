@@ -77,7 +77,7 @@ func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records s
 	}
 	// A file that the user named is not a folder of units, unless its records are declared.
 	single := len(files) == 1 && files[0] == path
-	if len(files) == 1 && kind != "zarr" && source.IsDir(root, files[0]) {
+	if len(files) == 1 && source.IsDir(root, files[0]) && !source.IsZarr(root, files[0]) {
 		files = filesIn(root, files[0], kind)
 	} else if single && (openGrouped[kind] != nil || records == "") {
 		return nil, nil

@@ -63,13 +63,17 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return s, err
 }
 
-// AreCells reports whether the store at path is a single-cell file of anndata.
-func AreCells(path string) bool {
+// IsRaw reports whether a path is raw samples, which package mmapds does not open: cells of anndata, or a folder of
+// stores.
+func IsRaw(path string) bool {
 	root, err := source.OpenRoot(path, source.Options{})
 	if err != nil {
 		return false
 	}
 	defer root.Close()
+	if source.IsDir(root, path) && !source.IsZarr(root, path) {
+		return true
+	}
 	files, closer, err := Files(context.Background(), root, path)
 	if err != nil {
 		return false

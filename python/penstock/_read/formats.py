@@ -41,7 +41,7 @@ def exists(path: str) -> bool:
 
 
 def with_records(path: Any, records: str | None, align: str | None) -> Any:
-    """Return a path or URL that says where the records are in the file: ``demos.hdf5::data/*[:]``, as programs take it."""
+    """Return a path or URL, or each of a list, that says where the records are in the file: ``demos.hdf5::data/*[:]``, as programs take it."""
     if records is None and align is None:
         return path
     joins = align in ("intersection", "union")
@@ -51,6 +51,8 @@ def with_records(path: Any, records: str | None, align: str | None) -> Any:
             path = "{" + ",".join(words) + "}" if len(words) > 1 else words[0]
     if joins and records is None:
         records = "*[:]"
+    if isinstance(path, (list, tuple)) and path and not joins:
+        return [with_records(p, records, align) for p in path]
     if not isinstance(path, (str, os.PathLike)):
         raise ValueError(f"records and align are for the path of a file or folder, and the dataset is a {type(path).__name__}; leave them out")
     if not isinstance(records, str) or not records:
