@@ -89,7 +89,8 @@ type Filed interface {
 	Files() (paths []string, samples []int64)
 }
 
-// BrokenList is a list of units that also names units which the file does not have.
+// BrokenList is a list of units that is no split: it also names units which the file does not have, or Missing is nil
+// and it names no unit with records.
 type BrokenList struct {
 	Name    string   `json:"name"`
 	Missing []string `json:"missing"`
@@ -97,6 +98,9 @@ type BrokenList struct {
 
 // String says what is wrong with the list.
 func (b BrokenList) String() string {
+	if b.Missing == nil {
+		return fmt.Sprintf("the list %s is empty: it names nothing that has records", b.Name)
+	}
 	return fmt.Sprintf("the list %s names %s, which the file does not have", b.Name, Enumerate(b.Missing, 5))
 }
 
@@ -111,7 +115,7 @@ type Info struct {
 	Ignored Ignored       // files that were passed over
 	Hints   []string      // sentences for people about what looks unusual
 	Lists   []store.Split // the lists of record names in the file, as ranges of records; ranges of different lists may overlap
-	Broken  []BrokenList  // lists that also name units which the file does not have
+	Broken  []BrokenList  // lists that are no splits
 	Records string        // how records are declared in units, in the notation of package unit; "" for other sources
 	Inputs  string        // digest of the inputs of a producer, in order; "" for other sources
 

@@ -79,7 +79,9 @@ func openUnits(path string, file *hdf5.File, opts source.Options, selection []co
 	}
 	lists := columns.Lists(file.Lists(records, len(units)))
 	for _, b := range lists.Broken {
-		columns.Hints = append(columns.Hints, fmt.Sprintf("no split: %v; correct the list to have it as one", b))
+		if b.Missing != nil { // an empty text array may be anything
+			columns.Hints = append(columns.Hints, fmt.Sprintf("no split: %v; correct the list to have it as one", b))
+		}
 	}
 	splits, err := lists.One(opts.Split)
 	if opts.Divide && err == nil {

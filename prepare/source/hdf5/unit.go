@@ -219,7 +219,7 @@ func (f *File) Names(selection []column.Selection) bool {
 // read are left out: they are an offer to people and no records.
 func (f *File) Lists(records *unit.Records, most int) (lists []unit.List) {
 	for d := range f.meta.Data() {
-		if d.Err != nil || len(d.Dims) != 1 || d.Dims[0] < 1 || d.Dims[0] > int64(most) ||
+		if d.Err != nil || len(d.Dims) != 1 || d.Dims[0] > int64(most) ||
 			!d.IsText() || records.Contains(trim(d.Path)) {
 			continue
 		}

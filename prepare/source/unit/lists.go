@@ -20,9 +20,8 @@ type List struct {
 
 // Lists is the lists of units in a file as ranges of records. A unit may be in several lists.
 type Lists struct {
-	All    []store.Split
-	Broken []source.BrokenList
-
+	All     []store.Split
+	Broken  []source.BrokenList
 	columns *Columns
 }
 
@@ -52,6 +51,8 @@ func (c *Columns) Lists(lists []List) Lists {
 			}
 		}
 		switch {
+		case s.Ranges == nil && missing == nil:
+			found.Broken = append(found.Broken, source.BrokenList{Name: list.Name})
 		case s.Ranges == nil:
 		case missing != nil:
 			found.Broken = append(found.Broken, source.BrokenList{Name: list.Name, Missing: missing})

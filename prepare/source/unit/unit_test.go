@@ -56,9 +56,9 @@ func TestLists(t *testing.T) {
 	l := c.Lists([]List{
 		{"mask/20_percent_train", []string{"demo_0"}}, {"mask/all", []string{"demo_0", "demo_1", "demo_2", "demo_3", "demo_4"}},
 		{"mask/good", []string{"demo_4"}}, {"mask/notes", []string{"a"}}, {"mask/odd", []string{"demo_1", "demo_9"}},
-		{"mask/valid", []string{"demo_2"}}, {"mask/train", []string{"data/demo_3", "demo_0", "/data/demo_0"}},
+		{"mask/none", nil}, {"mask/valid", []string{"demo_2"}}, {"mask/train", []string{"data/demo_3", "demo_0", "/data/demo_0"}},
 	})
-	if got := fmt.Sprint(l.Broken); got != "[the list mask/odd names demo_9, which the file does not have]" {
+	if got := fmt.Sprint(l.Broken); got != "[the list mask/odd names demo_9, which the file does not have the list mask/none is empty: it names nothing that has records]" {
 		t.Error(got)
 	}
 	for names, want := range map[string]string{

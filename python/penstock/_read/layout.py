@@ -35,7 +35,7 @@ class Layout:
     digest: str = ""  # of samples of the bytes of a .npy file, which has no manifest with an id
     coordinates: dict[str, dict[str, str]] = field(default_factory=dict)  # the arrays that are coordinates, by the name of the axis
     found_splits: Any = None  # the splits of a file without a manifest
-    broken_splits: Any = ()  # lists that name units which the file does not have: dicts of "name" and "missing"
+    broken_splits: Any = ()  # lists that name units which the file does not have, or none: dicts of "name" and "missing"
     opened: Any = None  # of the columns that are not mapped: the dataset that the program has open, a reader.OpenedDataset
 
     def __post_init__(self) -> None:
@@ -87,7 +87,9 @@ def select(name: str, layout: Layout, split: str | None) -> list[tuple[int, int]
     if split not in splits:
         for broken in layout.broken_splits:
             if broken["name"] == split:
-                missing = ", ".join(map(repr, broken["missing"]))
+                missing = ", ".join(map(repr, broken["missing"] or ()))
+                if not missing:
+                    raise MissingError(f"{redacted(name)}: split {split!r} is an empty list: it names nothing that has records")
                 raise MissingError(f"{redacted(name)}: split {split!r} names {missing:.300}, which the file does not have; correct the list")
         known = ", ".join(splits) or "none"
         raise MissingError(f"{redacted(name)}: no split {split!r:.100}; there are: {known}")
