@@ -51,6 +51,9 @@ func openNPY(path string) (*Dataset, error) {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w: %w", err, ErrCorrupt)
 	}
+	if errors.Is(err, npy.ErrText) {
+		err = fmt.Errorf("%w: %w", err, ErrUnsupported)
+	}
 	if err != nil {
 		return nil, err
 	}

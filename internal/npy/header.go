@@ -31,7 +31,14 @@ type Header struct {
 	Fortran   bool // the first axis runs fastest, and there are others
 	Shape     []int64
 	Offset    int64 // of the elements
+
+	// Text is the number of bytes of an element that is a text, padded with zeros: 4 of a character if DType is
+	// tensor.Uint32, which is UTF-32, and 1 if DType is tensor.Uint8. It is 0 of numbers.
+	Text int
 }
+
+// ErrText is the error of arrays of texts, for which Read returns the header, too: most callers read numbers alone.
+var ErrText = errors.New("they are texts, and no numbers")
 
 // Read reads the header of an array, in versions 1 to 3.
 func Read(r io.Reader) (h Header, err error) {
@@ -80,7 +87,7 @@ func parse(text string) (h Header, err error) {
 				return h, errors.New("is an array of records with named fields; save each as an array: numpy.savez(file, **{n: " +
 					"a[n] for n in a.dtype.names})")
 			}
-			h.DType, h.BigEndian, err = parseDescr(p.quoted())
+			h.DType, h.BigEndian, h.Text, err = parseDescr(p.quoted())
 		case "fortran_order":
 			seen |= 2
 			h.Fortran = p.word() == "True"
@@ -105,24 +112,32 @@ func parse(text string) (h Header, err error) {
 	return h, err
 }
 
-// parseDescr reads NumPy's type string.
-//
 // parseDescr reads NumPy's type string, such as "<f4". Types of several bytes may be big endian; the caller swaps them.
-// bfloat16 is not among them: NumPy has no name for it, and ml_dtypes writes it as raw bytes.
-func parseDescr(descr string) (d tensor.DType, big bool, err error) {
+// bfloat16 is not among them: NumPy has no name for it, and ml_dtypes writes it as raw bytes. text is Header.Text.
+func parseDescr(descr string) (d tensor.DType, big bool, text int, err error) {
 	if strings.HasPrefix(descr, ">") {
 		big, descr = true, "<"+descr[1:]
 	}
 	for d := tensor.Bool; d.Size() > 0; d++ {
 		if d != tensor.BFloat16 && d.Descr()[1:] == strings.TrimLeft(descr, "<|=") {
-			return d, big && d.Size() > 1, nil
+			return d, big && d.Size() > 1, 0, nil
+		}
+	}
+	kind := strings.TrimLeft(descr, "<|=")
+	if n, err := strconv.ParseUint(strings.TrimLeft(kind, "US"), 10, 28); err == nil && n > 0 && len(kind) > 1 {
+		text, err = int(n), fmt.Errorf("holds elements of type %q: %w", descr, ErrText)
+		switch kind[0] {
+		case 'U':
+			return tensor.Uint32, big, 4 * text, err
+		case 'S':
+			return tensor.Uint8, false, text, err
 		}
 	}
 	if strings.HasSuffix(descr, "O") {
-		return 0, false, errors.New("has elements of type \"|O\", Python objects; write them as records with " +
+		return 0, false, 0, errors.New("has elements of type \"|O\", Python objects; write them as records with " +
 			"penstock.Writer, or save arrays of numbers")
 	}
-	return 0, false, fmt.Errorf("holds elements of type %q; readable are bool, int8 to int64, uint8 to uint64, "+
+	return 0, false, 0, fmt.Errorf("holds elements of type %q; readable are bool, int8 to int64, uint8 to uint64, "+
 		"float16 to float64", descr)
 }
 

@@ -122,6 +122,8 @@ class UnitsTest(Trees):
             self.same(path, want, records=where)
             with penstock.DataLoader(path, 99, output="numpy", records=above + "*", fields=["label", "@n", "@task"]) as loader:
                 (batch,) = loader
+            with penstock.DataLoader([path, path], 99, output="numpy", records=above + "*", fields=["label"]) as loader:
+                self.assertEqual(next(iter(loader))["label"].tolist(), 2 * batch["label"].tolist())
             self.assertEqual((batch["n"].tolist(), [f"é{n}" for n in batch["n"].tolist()]), (batch["label"].tolist(), list(batch["task"])))
             lengths = [[root[f"{above}{name}/{m}"].shape[0] for m in members] for name in names]
             if all(len(set(of)) < len(of) for of in lengths) and len({max(of) for of in lengths}) > 1:  # rows, or groups with a label
@@ -266,6 +268,7 @@ class UnitsTest(Trees):
                 f[f"data/demo_{i}/actions"], f[f"data/demo_{i}/rewards"] = np.full((i + 2, 7), i), np.zeros(i + 2)
             for name, demos in {"train": (0, 3), "valid": (1,), "20_percent_train": (3,), "odd": (0, 9)}.items():
                 f[f"mask/{name}"] = [f"demo_{i}".encode() for i in demos]
+            f["mask/none"] = np.array([], "S")
         for dest, split, want in (
             ("auto", None, {"mask/train": 7, "mask/valid": 3, "others": 4}),
             ("auto.h5", None, {"mask/train": 7, "mask/valid": 3, "others": 4}),
@@ -284,6 +287,9 @@ class UnitsTest(Trees):
             penstock.open(path, split="mask/odd")
         with self.assertRaisesRegex(penstock.Error, "the list mask/odd names demo_9, which the file does not have"):
             penstock.DataLoader(path, split="mask/odd")
+        for of in penstock.open, penstock.DataLoader:
+            with self.assertRaisesRegex(penstock.Error, "mask/none'? is (an )?empty"):
+                of(path, split="mask/none")
         shown = subprocess.run([data.penstock(), "inspect", path], check=True, capture_output=True, text=True).stdout
         self.assertIn("mask/20_percent_train, mask/train, mask/valid", shown)
 
@@ -327,6 +333,33 @@ class UnitsTest(Trees):
                     self.assertEqual([ds.source_name(k) for k in range(n)], [name if n > 1 else os.path.basename(name) for name in names])
                     if kind == "bin":
                         self.assertTrue(ds.fields["data"].ragged)
+
+    def test_texts(self):
+        """Texts of NumPy are texts, and several a record their JSON, in an npz file, a folder of fields, and a value of each file."""
+        words = np.array(["a", "", "zw\u00f6lf", "\u6f22 \x00b", "\U0001f642 ", "tail\x00"])
+        x = {"u": words, "big": words.astype(">U9"), "s": np.array([b"a", b"bc\x00d", b"", b"z" * 7, b"q ", b"\xc3\xa9"])}
+        x["list"], x["n"] = np.stack([words, words[::-1]], 1), np.arange(6)
+        np.savez(f"{self.folder}/stored.npz", **x)
+        np.savez_compressed(f"{self.folder}/packed.npz", **x)
+        os.mkdir(f"{self.folder}/fields")
+        os.mkdir(f"{self.folder}/files")
+        for name, values in x.items():
+            np.save(f"{self.folder}/fields/{name}.npy", values)
+        for i in range(6):
+            np.savez(f"{self.folder}/files/{i}.npz", **{name: values[i] for name, values in x.items() if name != "list"})
+
+        def text(value):
+            return value.decode() if isinstance(value, bytes) else str(value)
+
+        for name in "stored.npz", "packed.npz", "fields", "files", "fields/u.npy":
+            penstock.preprocess(f"{self.folder}/{name}", dest := f"{self.folder}/dataset", overwrite=True, progress=False)
+            for path in f"{self.folder}/{name}", dest:
+                with self.subTest(name=name, path=path), penstock.open(path) as ds:
+                    self.assertEqual(set(ds.fields), {"u"} if name == "fields/u.npy" else set(x) - {"list"} if name == "files" else set(x))
+                    for i in range(6):
+                        got = {f: json.loads(v) if f == "list" else v for f, v in ds[i].items()}
+                        want = {f: list(map(text, x[f][i])) if f == "list" else x[f][i] if f == "n" else text(x[f][i]) for f in got}
+                        self.assertEqual(got, want)
 
     def write(self, path, arrays, r):
         if path.endswith(".npz"):

@@ -76,7 +76,7 @@ func npyColumn(f vfs.File, name string, singles bool) (Column, error) {
 	}
 	c := h.layout(field).column(field, count, f, h.Offset)
 	c.Single = single
-	return c, nil
+	return h.text.column(c), nil
 }
 
 // OpenNPZ opens a file of numpy.savez or numpy.savez_compressed. Each member is a field, in the order of the
@@ -187,7 +187,10 @@ func npzColumn(ctx context.Context, f vfs.File, m *zip.File, name string) (Colum
 		if err != nil {
 			return Header{}, nil, err
 		}
-		h, err := ReadNPY(r)
+		h, err := readAnyNPY(r)
+		if err == nil && h.fortran {
+			err = errFortran
+		}
 		if err != nil {
 			r.Close()
 		}
@@ -220,5 +223,5 @@ func npzColumn(ctx context.Context, f vfs.File, m *zip.File, name string) (Colum
 		c.At, c.Rows = direct.At, direct.Rows
 	}
 	c.Single = single
-	return c, nil
+	return h.text.column(c), nil
 }

@@ -17,25 +17,37 @@ type Header struct {
 	fortran   bool // the first axis varies fastest, and there are several axes
 	Shape     []int64
 	Offset    int64 // of the first element in the file, in bytes
+	text      *text // the form of texts, whose bytes DType and Shape describe; nil of numbers
 }
 
-// ReadNPY reads the header of a .npy file. Fortran order is an error: transposing needs reads at any position, and
-// members of archives are read in order.
+// ReadNPY reads the header of a .npy file of numbers. Fortran order is an error: transposing needs reads at any
+// position, and members of archives are read in order.
 func ReadNPY(r io.Reader) (Header, error) {
 	h, err := readAnyNPY(r)
-	if err == nil && h.fortran {
+	switch {
+	case err == nil && h.fortran:
 		err = errFortran
+	case err == nil && h.text != nil:
+		err = npy.ErrText
 	}
 	return h, err
 }
 
-// readAnyNPY reads the header of a .npy file in either order.
+// readAnyNPY reads the header of a .npy file of numbers in either order, or of texts.
 func readAnyNPY(r io.Reader) (Header, error) {
 	h, err := npy.Read(r)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("header: %w", CutShort(err))
 	}
-	return Header{h.DType, h.BigEndian, h.Fortran, h.Shape, h.Offset}, err
+	made := Header{h.DType, h.BigEndian, h.Fortran, h.Shape, h.Offset, nil}
+	switch isText := errors.Is(err, npy.ErrText); {
+	case isText && h.Fortran:
+		err = errors.New("is texts in Fortran order; rewrite it with numpy.save(file, numpy.ascontiguousarray(a))")
+	case isText:
+		made.text = &text{size: h.Text, wide: h.DType == tensor.Uint32, bigEndian: h.BigEndian, several: len(h.Shape) > 1}
+		made.DType, made.BigEndian, made.Shape, err = tensor.Uint8, false, append(h.Shape, int64(h.Text)), nil
+	}
+	return made, err
 }
 
 var errSingle = errors.New("is a single number; an array of records has a first axis")
@@ -46,7 +58,7 @@ var errFortran = errors.New("is in Fortran order, which is supported only for .n
 // field returns the field whose records lie along the first axis, and the number of records. The number is limited
 // so that it can be multiplied with the size of a record without overflow.
 func (h Header) field(name, origin string) (source.Field, int64, error) {
-	if len(h.Shape) == 0 {
+	if len(h.Shape) == 0 || len(h.Shape) == 1 && h.text != nil {
 		return source.Field{}, 0, errSingle
 	}
 	shape := make([]int, len(h.Shape)-1)
@@ -67,10 +79,14 @@ func (h Header) field(name, origin string) (source.Field, int64, error) {
 // single returns the header of an array without axes as an array of one record, and true; any other header as it
 // is.
 func (h Header) single() (Header, bool) {
-	if len(h.Shape) > 0 {
+	switch {
+	case len(h.Shape) == 0:
+		h.Shape = []int64{1}
+	case len(h.Shape) == 1 && h.text != nil:
+		h.Shape = append([]int64{1}, h.Shape...)
+	default:
 		return h, false
 	}
-	h.Shape = []int64{1}
 	return h, true
 }
 

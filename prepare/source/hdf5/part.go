@@ -3,12 +3,10 @@ package hdf5
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
@@ -265,24 +263,19 @@ func (p *part) renumber() error {
 	return nil
 }
 
-// items appends the JSON array of the texts of a record, which is how lists of texts are stored from all sources.
-// JSON is UTF-8, so other bytes are an error: they would be replaced.
+// items appends the JSON array of the texts of a record.
 func (p *part) items(buf, record []byte, heap *meta.Heap) ([]byte, error) {
 	elements := p.gather(nil, record[p.at:])
 	one := part{typ: p.typ, field: p.field}
-	list := make([]string, 0, p.count())
+	list := make([][]byte, 0, p.count())
 	for ; len(elements) > 0; elements = elements[p.typ.Size:] {
 		text, err := one.value(nil, elements, true, heap)
-		if err == nil && !utf8.Valid(text) {
-			err = source.ValueError("text %d of a record is no UTF-8: %.20q", len(list), text)
-		}
 		if err != nil {
 			return buf, err
 		}
-		list = append(list, string(text))
+		list = append(list, text)
 	}
-	b, err := json.Marshal(list)
-	return append(buf, b...), err
+	return array.AppendTexts(buf, list)
 }
 
 // images appends the image files of a record, which are its lists of bytes.
