@@ -55,7 +55,8 @@ func DetectIn(root *vfs.Root, path string) (string, error) {
 	if what := ForeignFile(root, files[0]); what != "" {
 		return "", fmt.Errorf("source %s: %w", path, ForeignError(what))
 	}
-	return "", fmt.Errorf("source %s: %s", path, strange(root, files[0]))
+	folder, _, _ := strings.Cut(path, "*")
+	return "", fmt.Errorf("source %s: %s", path, strange(root, files[0], filepath.Dir(folder)))
 }
 
 // SplitGeneration divides DATASET@GENERATION like layout.SplitGeneration, and also works for a path in a bucket.

@@ -107,15 +107,16 @@ func arraysIn(head []byte) (names []string) {
 	return names
 }
 
-// strange describes a file of no known kind by its first bytes, for an error message.
-func strange(root *vfs.Root, path string) string {
+// strange describes a file of no known kind by its first bytes, for an error message. folder has the file, or all
+// files of a glob.
+func strange(root *vfs.Root, path, folder string) string {
 	text := strings.TrimLeft(string(ReadHead(root, path, 64)), " \t\r\n")
 	switch {
 	case text == "":
 		return "is empty"
 	case hasPrefix(text, "\xff\xd8\xff", "\x89PNG\r\n", "GIF8", "RIFF", "II*\x00", "MM\x00*", "II+\x00", "MM\x00+"),
 		len(text) > 12 && (text[4:12] == "ftypavif" || text[4:11] == "ftyphei" || text[4:12] == "ftypmif1"):
-		return "is a file of one image; give the folder that it is in"
+		return "is a file of one image; give the folder of all: " + folder
 	case strings.HasPrefix(text, "["):
 		return "begins as a JSON array of other values than objects, whose members would be fields; --from says what it is"
 	case strings.HasPrefix(text, "{"):

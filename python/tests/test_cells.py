@@ -251,6 +251,9 @@ class CellsTest(Trees):
             write_cells(folder + "/1.h5ad", np.eye(3, dtype="f4"), genes=genes)
             with self.assertRaisesRegex(penstock.Error, words):
                 penstock.DataLoader(folder, align="intersection")
+        parts = [penstock.open(f"{folder}/{i}.h5ad") for i in range(2)]
+        with self.assertRaisesRegex(penstock.Error, 'other names of its columns, such as genes.*align="intersection"'):
+            parts[0].concat(parts[1])
         write_cells(folder + "/1.h5ad", np.eye(3, dtype="f8"), genes=list("abc"))
         with self.assertRaisesRegex(penstock.Error, "so they are not one field; leave it out"):
             penstock.DataLoader(folder, align="union")

@@ -355,8 +355,8 @@ func (c *Columns) count(u Unit) (int64, error) {
 			w.fixed = -1
 		}
 		if size := int64(max(1, m.Field.RecordBytes())); !c.records.Rows && m.Rows > source.MaxValue/size {
-			return 0, fmt.Errorf("%s/%s has %d rows of %d bytes, too many for one record; take rows as records: %s, or leave "+
-				"it out: %s", u.Name(), w.Name, m.Rows, size, shell.Command("--records", c.records.String()+rows),
+			return 0, fmt.Errorf("%s/%s has %d rows of %d bytes, too many for one record; take rows as records: %s, or %s",
+				u.Name(), w.Name, m.Rows, size, shell.Command("--records", c.records.String()+rows),
 				c.without(w.Name))
 		}
 		if w.Field.Features != nil {
@@ -392,9 +392,9 @@ func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
 	named := w.Field.Features != nil && m != nil && len(w.Field.Shape) == len(m.Field.Shape)
 	switch {
 	case m == nil:
-		return fmt.Errorf("%s has no %s, which %s has; leave it out: %s", u.Name(), w.Name, first, c.without(w.Name))
+		return fmt.Errorf("%s has no %s, which %s has; %s", u.Name(), w.Name, first, c.without(w.Name))
 	case m.Err != nil:
-		return fmt.Errorf("%s/%s: %w; leave it out: %s", u.Name(), w.Name, m.Err, c.without(w.Name))
+		return fmt.Errorf("%s/%s: %w; %s", u.Name(), w.Name, m.Err, c.without(w.Name))
 	case w.photo && m.Err == nil && m.Rows >= 0 && m.Field.DType == tensor.Uint8 && len(m.Field.Shape) == 1:
 		return nil
 	case (m.Rows < 0) != (w.Rows < 0) || m.Field.DType != w.Field.DType || m.Field.Ragged != w.Field.Ragged ||
@@ -405,10 +405,10 @@ func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
 			return fmt.Errorf("%s is %s, and %s is %s: they are arrays and no groups that are alike; leave the declaration out "+
 				"(--records), and each row of the arrays is a record", first, w.describe(), u.Name(), m.describe())
 		}
-		return fmt.Errorf("%s/%s is %s, and %s/%s is %s, so they are not one field; leave it out: %s", first, w.Name,
+		return fmt.Errorf("%s/%s is %s, and %s/%s is %s, so they are not one field; %s", first, w.Name,
 			w.describe(), u.Name(), w.Name, m.describe(), c.without(w.Name))
 	case m.Field.Meaning != w.Field.Meaning:
-		return fmt.Errorf("%s/%s is in %s, and %s/%s in %s, so their numbers are not alike; leave it out: %s", first, w.Name,
+		return fmt.Errorf("%s/%s is in %s, and %s/%s in %s, so their numbers are not alike; %s", first, w.Name,
 			w.Field.Meaning, u.Name(), w.Name, m.Field.Meaning, c.without(w.Name))
 	}
 	return nil
@@ -422,7 +422,7 @@ func (c *Columns) additional(u Unit, members []Member) error {
 	for i := range members {
 		m := &members[i]
 		if !m.Optional && (m.Rows >= 0 || !c.records.Rows) && !c.isAcross(m) && !slices.Contains(c.known, m.Name) {
-			return fmt.Errorf("%s has %s, which %s does not have; leave it out: %s", u.Name(), m.Name, c.units[0].Name(), c.without())
+			return fmt.Errorf("%s has %s, which %s does not have; %s", u.Name(), m.Name, c.units[0].Name(), c.without())
 		}
 	}
 	return nil
@@ -439,13 +439,13 @@ func (m *Member) describe() string {
 	return text
 }
 
-// without returns the --fields flag that selects all members but the given members. Columns that the user selected
-// besides members stay.
+// without returns the advice to leave members out: the --fields flag that selects all other members. Columns that the
+// user selected besides members stay.
 func (c *Columns) without(names ...string) string {
 	var words []string
 	left := slices.ContainsFunc(c.members, func(w wanted) bool { return !slices.Contains(names, w.Name) })
 	if !left {
-		return "but no other is left"
+		return "correct it, as there is no other array"
 	}
 	if len(c.selected) == 0 {
 		for _, w := range c.members {
@@ -466,7 +466,7 @@ func (c *Columns) without(names ...string) string {
 			at++
 		}
 	}
-	return shell.Command("--fields", strings.Join(words, ","))
+	return "leave it out: " + shell.Command("--fields", strings.Join(words, ","))
 }
 
 // lengthsError returns the error for a unit whose arrays differ in length, with the flags to type.
@@ -494,7 +494,7 @@ func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
 	}
 	same := c.members[slices.IndexFunc(c.members, func(w wanted) bool { return members[w.Name].Rows == usual })].Name
 	advice := []string{"take the first rows of each: --align start; or the last: --align end",
-		"leave arrays out: " + c.without(odd...)}
+		strings.Replace(c.without(odd...), "it", "arrays", 1)}
 	if !near {
 		slices.Reverse(advice)
 	}
@@ -585,9 +585,9 @@ func (c *Columns) addMember(m int) error {
 		}
 	case field.Ragged:
 		return fmt.Errorf("%s: several values of any length cannot become one field of a record; take rows as records: %s, "+
-			"or leave it out: %s", w.Name, shell.Command("--records", c.records.String()+rows), c.without(w.Name))
+			"or %s", w.Name, shell.Command("--records", c.records.String()+rows), c.without(w.Name))
 	case w.fixed == 0:
-		return fmt.Errorf("%s has no rows in any unit; leave it out: %s", w.Name, c.without(w.Name))
+		return fmt.Errorf("%s has no rows in any unit; %s", w.Name, c.without(w.Name))
 	default:
 		// Units of one length make records of a fixed size.
 		if field.Ragged = w.fixed < 0; w.fixed >= 0 {

@@ -66,8 +66,8 @@ func (c *Columns) joinNames(w *wanted) error {
 		}
 		return nil
 	case w.Field.Features == nil && w.Field.Content == tensor.Sparse:
-		return fmt.Errorf("%s has no names of its columns, or more than 4 MiB of them, and units are joined by these; leave "+
-			"it out: %s", w.Name, c.without(w.Name))
+		return fmt.Errorf("%s has no names of its columns, or more than 4 MiB of them, and units are joined by these; %s", w.Name,
+			c.without(w.Name))
 	case w.Field.Features == nil:
 		return nil
 	}

@@ -277,7 +277,12 @@ def _difference(f: Field, first: Field) -> str:
             f"the classes {now}, and in the first part {was}, so that a number is not the same class; append one dataset to the other, "
             "as penstock preprocess --append and Writer(append=True) give labels their numbers"
         )
-    names = [n for n in ("dtype", "shape", "ragged", "content", "layout", "image", "instances") if getattr(f, n) != getattr(first, n)]
+    if f.features != first.features:
+        return (
+            "other names of its columns, such as genes, than in the first part, so that a column is not the same one; join the files by "
+            'these names: penstock.open([...], align="intersection") or align="union"'
+        )
+    names = [n for n in ("dtype", "shape", "width", "ragged", "content", "layout", "image", "instances") if getattr(f, n) != getattr(first, n)]
     if not names:
         return "another normalization than in the first part; preprocess both alike"
     there, here = (", ".join(f"{n} {getattr(g, n)!r}" for n in names) for g in (first, f))

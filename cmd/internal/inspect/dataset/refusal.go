@@ -17,9 +17,13 @@ import (
 	"github.com/penstock/penstock/prepare/source/kinds"
 )
 
-// notFound is the error of a path that does not exist, with the existing path that was probably
-// meant.
+// notFound is the error of a path that does not exist: why the files that a glob stands for are no source, or the
+// existing path that was probably meant.
 func notFound(path string) error {
+	if _, err := source.Files(path); err == nil {
+		_, err = source.Detect(path)
+		return cmp.Or(err, fmt.Errorf("%s: not one dataset, but several files", path))
+	}
 	return fmt.Errorf("%s: no such file or folder%s", path, suggest.Path(path))
 }
 
