@@ -71,13 +71,13 @@ var datasets = []string{"flat", "hdf5", "zarr", "view"}
 
 // Is reports whether there are raw samples at a local path, and not a dataset. A folder of .npy files does not
 // count if they may be the remains of a dataset. Tables with a version log and files of formats that are not read
-// do count, so that Open is called and its error is shown.
-func Is(path string) bool {
+// do count, so that Open is called and its error is shown. So do arrays of which fields are declared: x:hwc.
+func Is(path string, fields ...string) bool {
 	path, records := source.SplitRecords(path)
 	switch {
 	case remote.IsURL(path):
 		return false
-	case records != "":
+	case records != "" || column.Declared(fields) != "" && Reads(path):
 		return true
 	case strings.HasSuffix(path, ".npy") && !isSeveral(path):
 		return false
@@ -100,7 +100,7 @@ func Is(path string) bool {
 // Loads reports whether the named fields of a local path, or all of its fields, are loaded as raw samples: [Is] holds, or
 // package mmapds cannot map the file of another program.
 func Loads(path string, fields ...string) bool {
-	if Is(path) {
+	if Is(path, fields...) {
 		return true
 	}
 	ds, err := mmapds.Open(path, mmapds.WithFields(fields...))
@@ -116,7 +116,7 @@ func Instead(path string, err error) bool { return errors.Is(err, store.ErrUnsup
 // OpenPart opens a local dataset or raw samples, as views.Options.Open: a view may name either.
 func OpenPart(ctx context.Context, path string, fields []string, split string) (views.Part, error) {
 	open := func() (views.Part, error) { return Open(ctx, path, Options{Fields: fields, Split: split}) }
-	if Is(path) {
+	if Is(path, fields...) {
 		return open()
 	}
 	ds, err := mmapds.Open(path, mmapds.WithFields(fields...), mmapds.WithSplit(split))

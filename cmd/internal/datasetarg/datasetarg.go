@@ -147,7 +147,7 @@ func (c *Cache) View(ctx context.Context, n *views.Node, o Options) (*views.Data
 		if o.Shares != "" && !raw.Loads(path, fields...) {
 			return nil, madeSplits(path)
 		}
-		if raw.Is(path) {
+		if raw.Is(path, fields...) {
 			return c.openRaw(ctx, path, fields, split, o)
 		}
 		options := []mmapds.Option{mmapds.WithFields(fields...), mmapds.WithSplit(split)}

@@ -359,7 +359,7 @@ func (s *recordServer) keep(w *opened, ds recordSource) {
 // openLocal opens a local path: by package mmapds if the files can be mapped or decoded, otherwise
 // by package raw.
 func (s *recordServer) openLocal(ctx context.Context, o *opening) (*opened, error) {
-	if _, records := source.SplitRecords(o.Path); records == "" && !(raw.Is(o.Path) && raw.Reads(o.Path)) {
+	if _, records := source.SplitRecords(o.Path); records == "" && !(raw.Is(o.Path, o.Fields...) && raw.Reads(o.Path)) {
 		w, err := s.openHere(o)
 		if !raw.Instead(o.Path, err) {
 			return w, err

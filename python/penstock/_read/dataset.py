@@ -517,10 +517,10 @@ class Dataset(Viewable):
             now.close()
 
     def _fields_of(self, known: dict[str, Field]) -> dict[str, Field]:
-        """Return the fields that were chosen. Attributes of units are chosen as @NAME or /@NAME, and are the fields NAME."""
+        """Return the fields that were chosen. Those chosen as @NAME, /@NAME, COLUMN=NAME or NAME:TYPE are the fields NAME."""
         fields = {}
         for name in self._chosen or [name for name, f in known.items() if f.content != SOURCE_NAME] or known:  # the names of sources if asked for
-            of = name if name in known else name.removeprefix("/").removeprefix("@")
+            of = name if name in known else name.rpartition("=")[2].partition(":")[0].removeprefix("/").removeprefix("@")
             if of not in known:
                 raise MissingError(f"{redacted(self.path)}: no field {name!r:.100}; there are: {listed(known)}")
             fields[of] = known[of]
