@@ -8,14 +8,17 @@ import (
 )
 
 // ForImages returns the first operation of a recipe that is for images and not for arrays of numbers; "" if the recipe
-// has no such operation.
+// has no such operation, or a function of the user comes before it, whose result may have another shape.
 func ForImages(recipe []byte) string {
 	var entries []struct {
 		Op string `json:"op"`
 	}
 	if json.Unmarshal(recipe, &entries) == nil {
 		for _, e := range entries {
-			if registry[e.Op] != nil && arrayRegistry[e.Op] == nil {
+			switch {
+			case registry[e.Op] == nil && arrayRegistry[e.Op] == nil:
+				return ""
+			case arrayRegistry[e.Op] == nil:
 				return e.Op
 			}
 		}
@@ -45,8 +48,12 @@ func FindPixels(specs []tensor.Spec, own map[string]json.RawMessage, all json.Ra
 			return nil, fmt.Errorf("field %q: %s is for images, and the field has bytes that are none; if they name images, several "+
 				"or none a record: --fields %s:images, and the other fields", s.Name, op, s.Name)
 		case layouts == nil:
-			return nil, fmt.Errorf("field %q: %s is for images: files, or uint8 of shape (H, W), (H, W, C) or (C, H, W) with 1 or 3 "+
+			err := fmt.Errorf("field %q: %s is for images: files, or uint8 of shape (H, W), (H, W, C) or (C, H, W) with 1 or 3 "+
 				"channels, and the field is %v", s.Name, op, s)
+			if s.DType == tensor.Uint8 && len(s.Shape) == 4 && s.Shape[0] == 1 { // as windows of one step have
+				err = fmt.Errorf("%w; a Python function before the steps takes the only image: lambda images: images[0]", err)
+			}
+			return nil, err
 		case len(layouts) > 1:
 			return nil, fmt.Errorf("field %q: %s is for images, and pixels of shape %v may be (H, W, C) or (C, H, W); say "+declare+
 				", or chw", s.Name, op, s.Shape, s.Name)

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import unittest
 
+import h5py
 import numpy as np
 
 import penstock
@@ -65,6 +66,7 @@ class ArrayTransformsTest(unittest.TestCase):
             with penstock.DataLoader(path, 20, output="numpy", **options) as loader:
                 (batch,) = loader
                 np.testing.assert_allclose(batch["x"], want if want.shape[1] == 3 else want.transpose(0, 3, 1, 2), atol=1e-6)
+        coloured = want if want.shape[1] == 3 else want.transpose(0, 3, 1, 2)
         gray = os.path.join(self.base, "gray.npz")  # as the digits of MNIST
         np.savez(gray, x=pixels[..., 0], y=np.arange(20))
         penstock.preprocess(gray, os.path.join(self.base, "gray"), fields=["x:hwc", "y"], resize=(16, 12), progress=False)
@@ -76,6 +78,17 @@ class ArrayTransformsTest(unittest.TestCase):
         ):
             with self.subTest(options=options), penstock.DataLoader(gray, 20, output="numpy", **options) as loader:
                 np.testing.assert_allclose(next(iter(loader))["x"], want.transpose(0, 3, 1, 2), atol=1e-6)
+        with h5py.File(mapped := os.path.join(self.base, "mapped.h5"), "w") as f:
+            f["x"], f["y"] = pixels, np.arange(20)
+        for fields, name in (["x:hwc"], "x"), (["y", "x=pixels:hwc"], "pixels"):
+            with penstock.DataLoader(mapped, 20, output="numpy", fields=fields, transforms=steps) as loader, penstock.open(mapped, fields) as ds:
+                self.assertEqual((list(ds.fields), ds.fields[name].layout), ([*fields[:-1], name], "HWC"))
+                np.testing.assert_allclose(next(iter(loader))[name], coloured, atol=1e-6)
+        windows = penstock.open(mapped, ["x"]).windows({0: 1})
+        with self.assertRaisesRegex(penstock.Error, r"takes the only image: lambda images: images\[0\]"):
+            penstock.DataLoader(windows, 20, output="numpy", transforms={"x": steps})
+        with penstock.DataLoader(windows, 20, output="numpy", transforms={"x": [lambda images: images[0], *steps]}) as loader:
+            np.testing.assert_allclose(next(iter(loader))["x"], coloured, atol=1e-6)
         with self.assertRaisesRegex(penstock.Error, "no field has images; name the field"):
             penstock.DataLoader(gray, 20, output="numpy", transforms=steps)
         with self.assertRaisesRegex(penstock.Error, r'pixels of shape \(3, 32, 3\) may be .*; say contents={"s": "hwc"}, or chw'):

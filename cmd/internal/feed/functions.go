@@ -301,6 +301,10 @@ func (fs *functions) settle(chain *external.Chain, in tensor.Spec, parts []recip
 		if err := probe(&call, p.function); err != nil {
 			return err
 		}
+		layouts := call.Out.PixelLayouts() // none if the layout is known
+		if len(layouts) == 1 && transforms.ForImages(parts[i+1].recipe()) != "" {
+			call.Out.Layout = layouts[0]
+		}
 		var err error
 		if call.After, err = afterOf(call.Out, parts[i+1]); err != nil {
 			return fmt.Errorf("%s makes %v%v: %w", fs.pool.Name(call.Function), call.Out.DType, call.Out.Shape, err)

@@ -28,7 +28,7 @@ func TestNPYHeader(t *testing.T) {
 		{"{'descr': '|b1', 'fortran_order': False, 'shape': (), }", "bool []"},
 		{"{'descr': '<f2', 'fortran_order': False, 'shape': (10L, 2L), }", "float16 [10 2]"},
 		{"{'descr': '<f4', 'fortran_order': True, 'shape': (3, 4), }", "Fortran order"},
-		{"{'descr': '<U5', 'fortran_order': False, 'shape': (3,), }", `elements of type "<U5"`},
+		{"{'descr': '<U5', 'fortran_order': False, 'shape': (3,), }", "texts, and no numbers"},
 		{"{'descr': '|O', 'fortran_order': False, 'shape': (3,), }", `elements of type "|O"`},
 		{"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }", "records with named fields"},
 		{"{'descr': '<f4', 'fortran_order': False}", "not NumPy's"},

@@ -19,7 +19,7 @@ import (
 // arraysOfKinds are files of numbers and of values that cannot become a field.
 var arraysOfKinds = map[string][]byte{
 	"x.npy":     npy(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }", 6),
-	"names.npy": npy(1, "{'descr': '<U1', 'fortran_order': False, 'shape': (3,), }", 12),
+	"names.npy": npy(1, "{'descr': '<M8[s]', 'fortran_order': False, 'shape': (3,), }", 24),
 	"n.npy":     npy(1, "{'descr': '<i8', 'fortran_order': False, 'shape': (), }", 8),
 }
 
