@@ -255,7 +255,7 @@ class CellsTest(Trees):
         with self.assertRaisesRegex(penstock.Error, 'other names of its columns, such as genes.*align="intersection"'):
             parts[0].concat(parts[1])
         write_cells(folder + "/1.h5ad", np.eye(3, dtype="f8"), genes=list("abc"))
-        with self.assertRaisesRegex(penstock.Error, "so they are not one field; leave it out"):
+        with self.assertRaisesRegex(penstock.Error, "so they are not one field; correct it, as there is no other array"):
             penstock.DataLoader(folder, align="union")
         write_cells(folder + "/1.h5ad", np.eye(3, dtype="f4"), genes=list("abc"))
         with penstock.DataLoader(folder, 6, output="numpy") as loader:  # the same genes
