@@ -25,7 +25,7 @@ type Bucket struct {
 // BucketOptions configures a Bucket.
 type BucketOptions struct {
 	Batch int // records of a batch of all ranks at most, BatchSize*World.Size; must be > 0
-	// Buckets is how many buckets of about equally many records are made; equal numbers are in one bucket. More buckets
+	// Buckets is how many buckets are made, between bounds that pad least; equal numbers are in one bucket. More buckets
 	// need less padding, and make the order less random.
 	Buckets int
 	// Bounds divide the numbers, in place of Buckets: the first bucket has the numbers below the first bound, the
@@ -76,7 +76,7 @@ func newBucket(values []float64, o BucketOptions) (*Bucket, error) {
 	}
 	bounds := o.Bounds
 	if bounds == nil {
-		bounds = quantiles(values, o.Buckets)
+		bounds = divide(values, o.Buckets, o.Batch)
 	}
 	if !ascend(bounds) {
 		return nil, fmt.Errorf("bounds %v must ascend", bounds)
@@ -108,18 +108,71 @@ func ascend(bounds []float64) bool {
 	return true
 }
 
-// quantiles returns bounds that divide numbers into n buckets of about equally many. Equal numbers
-// stay in one bucket, so that there may be fewer bounds.
-func quantiles(values []float64, n int) (bounds []float64) {
+// mostCells is into how many cells of equally many records divide puts bounds between.
+const mostCells = 4096
+
+// divide returns bounds of at most n buckets whose records, each padded to the largest of its bucket, cost least together.
+// 50 buckets of equally many records would pad the longest 2 % of all sequences to the longest: a quarter of lognormal
+// lengths is padding then. Bounds are between cells of equally many records, of a batch or more if there are enough.
+// Equal numbers stay in one cell, so that there may be fewer buckets.
+func divide(values []float64, n, batch int) (bounds []float64) {
+	if len(values) == 0 {
+		return nil
+	}
 	ascending := slices.Clone(values)
 	slices.Sort(ascending)
-	for k := 1; k < n && len(values) > 0; k++ {
-		at := ascending[k*len(values)/n]
-		if at > ascending[0] && (len(bounds) == 0 || at > bounds[len(bounds)-1]) {
-			bounds = append(bounds, at)
+	cells := max(n, min(mostCells, len(values)/batch))
+	starts := []int{0}
+	for k := 1; k < cells; k++ {
+		if v := ascending[k*len(values)/cells]; v > ascending[starts[len(starts)-1]] {
+			first, _ := slices.BinarySearch(ascending, v)
+			starts = append(starts, first)
 		}
 	}
+	cuts := starts[1:]
+	if n < len(starts) {
+		cuts = leastPadding(ascending, append(starts, len(values)), n)
+	}
+	for _, at := range cuts {
+		bounds = append(bounds, ascending[at])
+	}
 	return bounds
+}
+
+// leastPadding chooses the starts of n buckets but the first among the starts of cells, after which is the end. The
+// cheapest last cut never moves back as the end moves on, so that each half of the ends has half of the cuts to look at.
+func leastPadding(ascending []float64, starts []int, n int) []int {
+	m := len(starts)
+	cost, next, from := make([]float64, m), make([]float64, m), make([][]uint16, n)
+	for j := 1; j < m; j++ {
+		cost[j] = float64(starts[j]) * ascending[starts[j]-1]
+	}
+	for k := 1; k < n; k++ {
+		from[k] = make([]uint16, m)
+		var fill func(first, end, least, most int)
+		fill = func(first, end, least, most int) {
+			if first >= end {
+				return
+			}
+			j, best := (first+end)/2, -1
+			for a := least; a <= min(most, j-1); a++ {
+				if c := cost[a] + float64(starts[j]-starts[a])*ascending[starts[j]-1]; best < 0 || c < next[j] {
+					best, next[j] = a, c
+				}
+			}
+			from[k][j] = uint16(best)
+			fill(first, j, least, best)
+			fill(j+1, end, best, most)
+		}
+		fill(k+1, m, k, m-1)
+		cost, next = next, cost
+	}
+	cuts := make([]int, n-1)
+	for k, j := n-1, m-1; k > 0; k-- {
+		j = int(from[k][j])
+		cuts[k-1] = starts[j]
+	}
+	return cuts
 }
 
 // sort puts the records in the order of their buckets by counting, and returns the largest number

@@ -87,6 +87,31 @@ func TestBucketBatches(t *testing.T) {
 	}
 }
 
+// Bounds that pad least: with as many records in each bucket, 26 % would be padding.
+func TestBucketPadsLittle(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	values, sum, padded := make([]float64, 200_000), 0.0, 0.0
+	for i := range values {
+		values[i] = math.Exp(rng.NormFloat64())
+		sum += values[i]
+	}
+	b := mustBucket(t, values, sampler.BucketOptions{Batch: 64, Buckets: 50})
+	seq := b.Epoch(len(values), 1, 1).(sampler.BatchedSequence)
+	batches := seq.Batches(false)
+	for step := range batches.Len() {
+		pos, n := batches.At(step)
+		records, most := make([]int, n), 0.0
+		seq.Fill(pos, records)
+		for _, r := range records {
+			most = max(most, values[r])
+		}
+		padded += most * float64(n)
+	}
+	if part := 1 - sum/padded; part > 0.06 {
+		t.Errorf("%.1f %% of batches is padding", 100*part)
+	}
+}
+
 // Batches come in another order, and buckets in another one, in each epoch.
 func TestBucketEpochs(t *testing.T) {
 	values := make([]float64, 1000)

@@ -209,7 +209,7 @@ class Bucket(Sampler):
     ranks have a part of the same bucket's batch at a step.
 
     Args:
-        buckets: How many buckets of about equally many records, or ascending bounds: [128, 512] makes three, of less than 128, less than
+        buckets: How many buckets, between bounds that pad least, or ascending bounds: [128, 512] makes three, of less than 128, less than
             512, and the rest.
         field: A field of one number, or a field of variable length, whose lengths count; None means the only field of variable
             length. ``derive`` makes such a field of other fields. Of a field that functions of ``transforms`` make, they are computed once.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -343,13 +344,26 @@ def mix(s: dict[str, Any], n: int, seed: int, epoch: int, batch: int) -> list[in
     return found
 
 
+def divided(ordered: list[float], n: int, batch: int) -> list[float]:
+    """Return bounds of at most n buckets whose records, padded to the largest of their bucket, cost least: of all bounds between cells."""
+    cells = max(n, min(4096, len(ordered) // batch))
+    edges = sorted({ordered[k * len(ordered) // cells] for k in range(1, cells)} - set(ordered[:1]))
+    ends = [0, *(bisect.bisect_left(ordered, edge) for edge in edges), len(ordered)]
+    best: list[tuple[float, list[float]]] = [(float(end) * ordered[end - 1], []) for end in ends]  # up to each end: cost and bounds
+    for k in range(1, min(n, len(edges) + 1)):
+        last = best
+        for j in range(len(ends) - 1, k, -1):
+            costs = [last[a][0] + float(ends[j] - ends[a]) * ordered[ends[j] - 1] for a in range(k, j)]
+            a = k + costs.index(min(costs))
+            best = [*best[:j], (costs[a - k], [*last[a][1], ordered[ends[a]]]), *best[j + 1 :]]
+    return best[-1][1]
+
+
 def buckets(s: dict[str, Any], values: list[float], batch: int, seed: int, epoch: int, drop_last: bool) -> list[list[int]]:
     """Return batches of all ranks, each of records of one bucket, in random order."""
     bounds = s["bounds"]
     if bounds is None:
-        ordered = sorted(values)
-        cuts = {ordered[k * len(values) // s["buckets"]] for k in range(1, s["buckets"])} if values else set()
-        bounds = sorted(cuts - set(ordered[:1]))
+        bounds = divided(sorted(values), s["buckets"], batch) if values else []
     members: list[list[int]] = [[] for _ in range(len(bounds) + 1)]
     for record, value in enumerate(values):
         members[sum(bound <= value for bound in bounds)].append(record)
