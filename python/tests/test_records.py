@@ -51,6 +51,9 @@ def shortened(record: "dict[str, object]"):
     return record
 
 
+setUpModule = data.name_programs
+
+
 class Several:
     """Results of any number of rows, of random types and sizes, by the record's number."""
 
@@ -376,7 +379,7 @@ class KnownLengthsTest(RecordsTest):
         next(iter(made))
         again = of()
         again.load_state_dict(made.state_dict())
-        self.equal(again, want, {"ids": "ids", "segments": "segments"})
+        self.equal(again, want[1:], {"ids": "ids", "segments": "segments"})
 
     def test_rows_of_several_datasets(self):
         options = {"sampler": penstock.samplers.Mix([1, 3]), "pack": penstock.Pack(16, fields=["text"])}

@@ -127,7 +127,8 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb", **how: Any) -> Ite
             os.replace(temporary, path)
         except BaseException:
             file.close()
-            os.remove(temporary)
+            with contextlib.suppress(FileNotFoundError):  # an interrupt came when it had taken its place
+                os.remove(temporary)
             raise
 
 
