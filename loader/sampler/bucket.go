@@ -144,8 +144,10 @@ func divide(values []float64, n, batch int) (bounds []float64) {
 func leastPadding(ascending []float64, starts []int, n int) []int {
 	m := len(starts)
 	cost, next, from := make([]float64, m), make([]float64, m), make([][]uint16, n)
+	largest := make([]float64, m) // before each start; finite, as infinite costs cannot be compared
 	for j := 1; j < m; j++ {
-		cost[j] = float64(starts[j]) * ascending[starts[j]-1]
+		largest[j] = max(-1e200, min(ascending[starts[j]-1], 1e200))
+		cost[j] = float64(starts[j]) * largest[j]
 	}
 	for k := 1; k < n; k++ {
 		from[k] = make([]uint16, m)
@@ -156,7 +158,7 @@ func leastPadding(ascending []float64, starts []int, n int) []int {
 			}
 			j, best := (first+end)/2, -1
 			for a := least; a <= min(most, j-1); a++ {
-				if c := cost[a] + float64(starts[j]-starts[a])*ascending[starts[j]-1]; best < 0 || c < next[j] {
+				if c := cost[a] + float64(starts[j]-starts[a])*largest[j]; best < 0 || c < next[j] {
 					best, next[j] = a, c
 				}
 			}

@@ -349,11 +349,12 @@ def divided(ordered: list[float], n: int, batch: int) -> list[float]:
     cells = max(n, min(4096, len(ordered) // batch))
     edges = sorted({ordered[k * len(ordered) // cells] for k in range(1, cells)} - set(ordered[:1]))
     ends = [0, *(bisect.bisect_left(ordered, edge) for edge in edges), len(ordered)]
-    best: list[tuple[float, list[float]]] = [(float(end) * ordered[end - 1], []) for end in ends]  # up to each end: cost and bounds
+    largest = [max(-1e200, min(float(ordered[end - 1]), 1e200)) for end in ends]
+    best: list[tuple[float, list[float]]] = [(float(end) * v, []) for end, v in zip(ends, largest)]  # up to each end: cost and bounds
     for k in range(1, min(n, len(edges) + 1)):
         last = best
         for j in range(len(ends) - 1, k, -1):
-            costs = [last[a][0] + float(ends[j] - ends[a]) * ordered[ends[j] - 1] for a in range(k, j)]
+            costs = [last[a][0] + float(ends[j] - ends[a]) * largest[j] for a in range(k, j)]
             a = k + costs.index(min(costs))
             best = [*best[:j], (costs[a - k], [*last[a][1], ordered[ends[a]]]), *best[j + 1 :]]
     return best[-1][1]
