@@ -439,14 +439,18 @@ func (m *Member) describe() string {
 	return text
 }
 
-// without returns the advice to leave members out: the --fields flag that selects all other members. Columns that the
-// user selected besides members stay.
+// without returns the advice to leave members out, or to correct them if there are no others.
 func (c *Columns) without(names ...string) string {
-	var words []string
-	left := slices.ContainsFunc(c.members, func(w wanted) bool { return !slices.Contains(names, w.Name) })
-	if !left {
+	if !slices.ContainsFunc(c.members, func(w wanted) bool { return !slices.Contains(names, w.Name) }) {
 		return "correct it, as there is no other array"
 	}
+	return "leave it out: " + c.others(names...)
+}
+
+// others returns the --fields flag that selects all members but the given ones. Columns that the user selected besides
+// members stay.
+func (c *Columns) others(names ...string) string {
+	var words []string
 	if len(c.selected) == 0 {
 		for _, w := range c.members {
 			if !slices.Contains(names, w.Name) {
@@ -466,7 +470,7 @@ func (c *Columns) without(names ...string) string {
 			at++
 		}
 	}
-	return "leave it out: " + shell.Command("--fields", strings.Join(words, ","))
+	return shell.Command("--fields", strings.Join(words, ","))
 }
 
 // lengthsError returns the error for a unit whose arrays differ in length, with the flags to type.
@@ -494,7 +498,7 @@ func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
 	}
 	same := c.members[slices.IndexFunc(c.members, func(w wanted) bool { return members[w.Name].Rows == usual })].Name
 	advice := []string{"take the first rows of each: --align start; or the last: --align end",
-		strings.Replace(c.without(odd...), "it", "arrays", 1)}
+		"leave arrays out: " + c.others(odd...)}
 	if !near {
 		slices.Reverse(advice)
 	}
